@@ -1,4 +1,4 @@
-"""The additive score in pieces, against the sum, the tanh and the product as they are written."""
+"""Additive scores that are computed in pieces equal the plain sum, tanh and product."""
 
 import pytest
 import torch
@@ -25,7 +25,7 @@ def plain(query: Tensor, keys: Tensor, weight: Tensor) -> Tensor:
 def test_scores_and_gradients_equal_the_plain_form(
     monkeypatch: pytest.MonkeyPatch, batch: tuple[int, ...], piece: int
 ) -> None:
-    """Whether a piece is one query, some queries of an item, or several items."""
+    """The result is the same if a piece is one query, some queries of an item, or several items."""
     monkeypatch.setattr(_additive, "_PIECE", piece)
     inputs = parts(*batch)
     found, expected = _additive.additive_scores(*inputs), plain(*inputs)
@@ -75,7 +75,7 @@ def test_half_precision_is_float32_inside() -> None:
 
 
 def test_the_table_is_not_kept() -> None:
-    """What autograd holds until the backward are the inputs."""
+    """Until the backward pass, autograd keeps only the inputs."""
     inputs = parts(8, num_queries=6, num_places=9)
     held: list[int] = []
 

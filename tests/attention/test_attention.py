@@ -47,7 +47,7 @@ from foveal.testing import check_scorer
 
 
 def test_the_worked_example_of_the_lectures() -> None:
-    """Linear score with weights (-1, -1, -1, 2, 2, 2) on [query; key]."""
+    """The score is linear with weights (-1, -1, -1, 2, 2, 2) on [query; key]."""
     scorer = LinearScorer(3, 3)
     with torch.no_grad():
         scorer.query.weight.fill_(-1.0)
@@ -130,7 +130,7 @@ def test_syntactic_attention_reads_heads() -> None:
     read = attention(words, memory)
     heads = read.distribution.marginals()
     torch.testing.assert_close(read.weights, heads[..., 1:, 1:].transpose(-1, -2))
-    # Exactly one word of a sentence is read from the root.
+    # The root has exactly one child.
     torch.testing.assert_close(heads[:, 0].sum(-1), torch.ones(2))
     children = syntactic_attention(4, 4, 5, read="children", projective=False)
     read = children(words, children.remember(Memory(words)))
@@ -155,7 +155,7 @@ def test_head_selection_is_a_softmax_over_other_words_and_the_root() -> None:
 
 
 def test_syntactic_attention_equals_enumeration() -> None:
-    """Every head vector of three words that is a projective tree with one root."""
+    """The reference enumerates the projective trees of three words with one root."""
     torch.manual_seed(9)
     attention = syntactic_attention(4, 4, 5).double()
     words = torch.randn(3, 4).double()
@@ -251,7 +251,7 @@ def test_copied_and_generated_words_sum_to_one() -> None:
     pointer = PointerGenerator(3, 4)
     log_probs = torch.randn(2, 5, 6).log_softmax(-1)
     weights = torch.randn(2, 5, 3).softmax(-1)
-    source = torch.tensor([[0, 7, 7], [1, 1, 6]])  # 6 and 7 are words the vocabulary lacks
+    source = torch.tensor([[0, 7, 7], [1, 1, 6]])  # 6 and 7 are words outside the vocabulary
     mixed = pointer(torch.randn(2, 5, 3), torch.randn(2, 5, 4), log_probs, weights, source, 8)
     torch.testing.assert_close(mixed.exp().sum(-1), torch.ones(2, 5))
     assert (mixed[1, :, 7] == -torch.inf).all()
@@ -284,7 +284,7 @@ def test_a_trace_is_plain_data() -> None:
     ],
 )
 def test_a_memory_without_keys_is_remembered(attention: Attention | MultiHead) -> None:
-    """Also with garbage on padding, which `remember` clears."""
+    """`remember` also clears garbage in the padding."""
     values, query = torch.randn(2, 5, 4), torch.randn(2, 3, 4)
     mask = torch.tensor([[True] * 5, [True, True, False, False, False]])
     values[1, 2:] = torch.nan
@@ -302,7 +302,7 @@ def test_words_in_sentences_without_keys_are_remembered() -> None:
 
 
 class CosineScorer(AbstractScorer):
-    """A scorer whose potentials are one bare tensor."""
+    """A scorer that returns its potentials as a single tensor."""
 
     @override
     def remember(self, values: Tensor) -> Tensor:
@@ -314,7 +314,7 @@ class CosineScorer(AbstractScorer):
 
 
 class TupleScorer(AbstractScorer):
-    """The same scores as a tuple, as scorers with several potentials return them."""
+    """The same scores as a tuple, which scorers with several potentials return."""
 
     def __init__(self, potentials: int = 1) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Every scorer, reader and named attention, through the public law suites."""
+"""Every scorer, reader and named attention passes the public law suites."""
 
 from collections.abc import Callable
 
@@ -158,7 +158,7 @@ def test_an_attention_obeys_the_laws(name: str) -> None:
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
 @pytest.mark.parametrize("name", ATTENTIONS)
 def test_an_attention_may_be_in_half_precision(name: str, dtype: torch.dtype) -> None:
-    """The context is in the precision of the values, and near that of float32."""
+    """The context has the dtype of the values and is close to the float32 context."""
     torch.manual_seed(2)
     attention = ATTENTIONS[name]().to(dtype).eval()
     values = torch.randn(2, 5, 6).to(dtype)

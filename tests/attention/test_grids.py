@@ -1,4 +1,4 @@
-"""Structures over the cells of a grid, against every structure counted one by one."""
+"""Structures over the cells of a grid, against enumeration of every structure."""
 
 from collections.abc import Callable
 from itertools import pairwise, product
@@ -27,7 +27,7 @@ def assert_near(found: Tensor, expected: Tensor) -> None:
 
 
 def scored(attention: Attention, memory: Memory) -> tuple[Float[Tensor, "h w"], Tensor]:
-    """The scores of the cells for one query, and the weights that come of them."""
+    """Return the scores of the cells for one query, and the resulting weights."""
     query = torch.randn(1, 5, generator=torch.Generator().manual_seed(7))
     remembered = attention.remember(memory)
     assert isinstance(attention.scorer, SelectionScorer | PathScorer)
@@ -63,7 +63,7 @@ def test_a_path_has_the_marginals_of_all_paths(memory: Memory) -> None:
 
 
 def test_a_run_ends_with_its_row(memory: Memory) -> None:
-    """The marginals of a row are those of the row by itself."""
+    """A row of the grid has the same marginals as a memory with only this row."""
     torch.manual_seed(1)
     attention = segment_attention(5, 6)
     _, weights = scored(attention, memory)
@@ -77,7 +77,7 @@ def test_a_run_ends_with_its_row(memory: Memory) -> None:
 
 
 def test_a_run_ends_with_its_row_wherever_the_row_begins(memory: Memory) -> None:
-    """Rows that begin with padding, with a hole, or that have no real cell."""
+    """Rows may begin with padding, contain a hole, or have no real cell."""
     torch.manual_seed(1)
     attention = segment_attention(5, 6)
     mask = torch.tensor([[1, 1, 0, 1], [0, 1, 1, 0], [0, 0, 1, 1]]).bool()

@@ -1,4 +1,4 @@
-"""Traces: what was attended to, as plain data, and the most probable selection with it."""
+"""Traces hold the attention weights as plain data, together with the most probable selection."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""The benchmark of alignments on a model that is trained for a moment."""
+"""The alignment benchmark on a model that is trained for a few steps."""
 
 from pathlib import Path
 from random import Random

@@ -1,4 +1,4 @@
-"""The load tester against a real server, and what it refuses to ask."""
+"""The load tester runs against a real server and refuses invalid requests."""
 
 import re
 import subprocess

@@ -1,4 +1,4 @@
-"""The full runs of the examples: what they print becomes rows."""
+"""The output of the full example runs is parsed into result rows."""
 
 import runpy
 from pathlib import Path
@@ -46,7 +46,7 @@ def test_results_have_the_mean_over_seeds_and_what_was_read(
     score = results.rows[0]
     assert (score.name, score.value, score.spread) == ("test chunk F1", 91.0, (90.0, 92.0))
     assert (score.unit, score.seeds) == ("%", (0, 2))
-    assert results.data["train.txt"].startswith("e3b0c44298fc")  # sha256 of nothing
+    assert results.data["train.txt"].startswith("e3b0c44298fc")  # SHA-256 of an empty file
     assert "examples/crf_tagger.py" in results.spec
 
 

@@ -1,4 +1,4 @@
-"""The gallery: what its cases count and draw, and a run of two of them that is far too short."""
+"""The counts and drawings of the gallery, and a very short run of two of its cases."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -28,7 +28,7 @@ def _seq2seq() -> Seq2Seq:
     decoder = DecoderSpec(embedding_size=4, hidden_size=8)
     spec = Seq2SeqSpec(encoder=encoder, decoder=decoder)
     model = spec.build(source_vocabulary=9, target_vocabulary=9).eval()
-    for parameter in model.parameters():  # so that some outputs are likelier than others
+    for parameter in model.parameters():  # makes some outputs more probable than others
         torch.nn.init.normal_(parameter)
     return model
 
@@ -56,7 +56,7 @@ def test_a_recorded_search_is_the_search_and_its_beginnings_are_scored_by_the_mo
         expected = [log_probs[step, token].item() for step, token in enumerate(ids)]
         assert each.log_probs == pytest.approx(expected, abs=1e-4)
         assert each.score == pytest.approx(sum(expected), abs=1e-3)
-    # Each step keeps as many beginnings as the beam is wide, and never more.
+    # Each step keeps at most `beam_size` prefixes.
     for length in range(1, 6):
         assert sum(len(prefix) == length for prefix in recorder.log_probs) <= 4
 

@@ -1,4 +1,4 @@
-"""Alignments known by construction: every symbol of a target has one source, and it is the right one."""
+"""Alignments known by construction: every target token has exactly one source token, the right one."""
 
 from random import Random
 
@@ -24,7 +24,7 @@ def test_a_symbol_of_a_formula_comes_from_the_same_symbol() -> None:
         for i, j in known.gold.sure:
             assert source[i] == target[j]
         numbers = [i for i, j in sorted(known.gold.sure, key=lambda link: link[1])]
-        assert len(set(numbers)) >= len(source) - 2  # all but the outermost parentheses
+        assert len(set(numbers)) >= len(source) - 2  # the outermost parentheses may be missing
 
 
 def test_commands_by_hand() -> None:
@@ -55,6 +55,6 @@ def test_the_grammar_gives_the_actions_of_the_data() -> None:
     path = DATA / "scan/tasks_test_simple.txt.gz"
     if not path.exists():
         pytest.skip("the data set is not here")
-    for example, gold in read_commands(path):  # asserts that the actions are the file's
+    for example, gold in read_commands(path):  # asserts that the actions equal the file's actions
         assert gold.sure <= gold.possible
         assert len(gold.sure) == len((example.target or "").split())

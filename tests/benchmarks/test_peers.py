@@ -1,4 +1,4 @@
-"""The adapters ask the peers for the same mathematics: equal numbers on small inputs."""
+"""The adapters of other libraries compute the same quantities: equal numbers on small inputs."""
 
 import pytest
 import torch
@@ -17,7 +17,7 @@ from benchmarks.peers import (
 from foveal.distributions import LinearChain, SemiMarkov
 
 BATCH, LENGTH, STATES = 3, 6, 4
-TOLERANCE = 1e-9  # all in float64
+TOLERANCE = 1e-9  # everything is in float64
 
 
 @pytest.fixture
@@ -118,7 +118,7 @@ def test_torch_struct_agrees_on_segments(segments: tuple[Tensor, Tensor]) -> Non
     ours = SemiMarkov(*segments)
     theirs = TorchStructSegments(segments_as_edges(*segments))
     assert close(ours.log_partition(), theirs.log_partition())
-    # theirs are of a segment and the label after it, and have a length of 0
+    # torch-struct's marginals are over a segment and the next label, and include length 0.
     assert close(ours.marginals(), theirs.marginals().sum(-2)[:, :, 1:])
     best = ours.indicators(ours.argmax())
     assert torch.equal(best, theirs.argmax().sum(-2)[:, :, 1:].to(best.dtype))

@@ -1,4 +1,4 @@
-"""The results format: both ways, targets, and rows that are measured again."""
+"""The results format: round trip, targets, and rows that are measured again."""
 
 import json
 import math

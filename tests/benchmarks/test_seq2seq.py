@@ -1,4 +1,4 @@
-"""The benchmark of training and search, at sizes of a few units."""
+"""The benchmark of training and search, with very small models."""
 
 import importlib.util
 from pathlib import Path
@@ -58,7 +58,7 @@ def test_everyone_writes_as_many_tokens() -> None:
         for call in calls.values():
             tokens = call()
             assert tokens.shape == (3, SEARCH.target)
-            assert not (tokens[:, :-1] == 3).any()  # at the limit our outputs are made to end
+            assert not (tokens[:, :-1] == 3).any()  # at the limit, our search forces outputs to end
 
 
 def test_the_plain_beam_of_one_is_the_plain_greedy_search() -> None:
@@ -102,7 +102,7 @@ def test_memory_rows_are_linear_at_any_size() -> None:
 
 def test_growth_counts_what_is_left_behind() -> None:
     left: list[torch.Tensor] = []
-    # 36 MB each: what is smaller may come from memory that an earlier test has given back.
+    # Each tensor has 36 MB: a smaller one may reuse memory that an earlier test has freed.
     assert seq2seq_memory.growth(lambda: left.append(torch.ones(9_000_000)), 10) > 300e6
 
 

@@ -1,4 +1,4 @@
-"""The batches that the bare predictor is called with are like those that formed."""
+"""The bare predictor is called with batches of the sizes that formed on the server."""
 
 from collections import Counter
 

@@ -1,4 +1,4 @@
-"""Interleaved timing, on a clock that the candidates themselves move."""
+"""Interleaved timing, with a clock that the candidates advance."""
 
 from collections.abc import Callable
 
@@ -10,7 +10,7 @@ pytestmark = pytest.mark.slow
 
 
 class Clock:
-    """A clock that stands still but for the work done."""
+    """A clock that advances only when work is done."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -44,7 +44,7 @@ def test_a_short_call_is_warmed_up_and_then_made_in_blocks() -> None:
     clock = Clock()
     plan = Plan(rounds=1, warm_up=0.0625, block=0.0390625)
     compare({"short": clock.work("short", 0.0078125)}, reference="short", plan=plan, clock=clock)
-    assert len(clock.calls) == 8 + 1 + 5  # the plan in calls, and one before the block
+    assert len(clock.calls) == 8 + 1 + 5  # the planned calls, and one before the block
 
 
 def test_rounds_are_interleaved() -> None:
@@ -63,7 +63,7 @@ def test_drift_of_the_machine_cancels() -> None:
 
     def drifting(seconds: float) -> Callable[[], None]:
         def call() -> None:
-            clock.now += seconds * (1 + clock.now)  # everything slows down as time goes by
+            clock.now += seconds * (1 + clock.now)  # everything slows down over time
 
         return call
 

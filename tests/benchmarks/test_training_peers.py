@@ -1,4 +1,4 @@
-"""Training beside other toolkits, and on a large corpus: what is measured, without the measuring."""
+"""The benchmarks of training against other toolkits and on a large corpus, without real timing."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""The adapters of trees ask the peers for the same mathematics: equal numbers on small inputs."""
+"""The tree adapters of other libraries compute the same quantities: equal numbers on small inputs."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,12 +13,12 @@ from benchmarks.tree_peers import TorchStructSpanning
 from foveal.distributions import ProjectiveTree, SpanningTree, SpanTree
 
 BATCH, SIZE = 3, 6
-LOOSE = 1e-5  # supar's matrix-tree answers in float32, torch-struct's adds 1e-5 to every weight
+LOOSE = 1e-5  # supar's matrix-tree returns float32, torch-struct's adds 1e-5 to every weight
 
 
 @dataclass(frozen=True)
 class Pair:
-    """Our distribution and a peer's, on the same square scores."""
+    """Our distribution and a peer's distribution on the same square scores."""
 
     name: str
     ours: Callable[[Tensor], ProjectiveTree | SpanningTree | SpanTree]

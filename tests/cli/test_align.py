@@ -1,4 +1,4 @@
-"""`foveal align` as a user gives it, with models that were taught where to look."""
+"""`foveal align` from the command line, with models that are trained on gold links."""
 
 import contextlib
 import io
@@ -35,7 +35,7 @@ class Done(NamedTuple):
 
 
 def foveal(*words: object, folder: Path) -> Done:
-    """The command in this process, in another folder."""
+    """Run the command in this process, in another folder."""
     out, err, code = io.StringIO(), io.StringIO(), 0
     with (
         contextlib.chdir(folder),
@@ -52,7 +52,7 @@ def foveal(*words: object, folder: Path) -> Done:
 
 
 def process(*words: object, folder: Path) -> Done:
-    """The command in a process of its own."""
+    """Run the command in a new process."""
     done = subprocess.run(
         [sys.executable, "-W", "error", "-m", "foveal.cli", *map(str, words)],
         cwd=folder,
@@ -66,7 +66,7 @@ def process(*words: object, folder: Path) -> Done:
 
 
 def examples() -> list[Example]:
-    """Words said backwards: every link is known."""
+    """Return sequences and their reversals; every link is known."""
     chance, found = Random(0), []
     for _ in range(120):
         words = [chance.choice("abcde") for _ in range(chance.randint(1, 5))]
@@ -78,7 +78,7 @@ def examples() -> list[Example]:
 
 
 def taught(pairs: list[Example], folder: Path) -> None:
-    """A model that learns the links as well as the words."""
+    """Train and save a model that learns the links as well as the words."""
     torch.manual_seed(0)
     spec = TransductionSpec(
         source=WhitespaceSpec(),
@@ -122,7 +122,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
         " ".join(_plus_one(link) for link in pair.alignment.split()) + "\n" for pair in some
     ]
     (folder / "links").write_text("".join(from_one), encoding="utf-8")
-    # The names that docs/align.md has.
+    # File names that docs/align.md uses.
     shutil.copy(folder / "gold.tsv", folder / "pairs.tsv")
     shutil.copy(folder / "pairs", folder / "jaen.src-tgt")
     shutil.copy(folder / "links", folder / "jaen.gold")

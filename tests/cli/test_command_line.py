@@ -1,4 +1,4 @@
-"""docs/command_line.md is the reference of the parsers that the commands use."""
+"""docs/command_line.md matches the parsers of the commands."""
 
 import re
 import shlex
@@ -8,7 +8,7 @@ import pytest
 from foveal.cli._main import COMMANDS, main
 from scripts.command_line import BETWEEN, EXAMPLES, PAGE, actions_of, filled, parser_of, written
 
-MOST_CHARACTERS = 88  # of a line in a code block
+MOST_CHARACTERS = 88  # per line of a code block
 
 
 def test_the_page_agrees_with_the_parsers() -> None:

@@ -1,4 +1,4 @@
-"""The commands as a user gives them: real processes, real files."""
+"""The commands as a user runs them: real processes, real files."""
 
 import contextlib
 import io
@@ -28,7 +28,7 @@ class Done(NamedTuple):
 
 
 def foveal(*words: object, folder: Path, text: str = "", columns: int = 120) -> Done:
-    """The command in this process, in another folder, with a real file as its standard input."""
+    """Run the command in this process, in another folder, with a real file as its standard input."""
     given = folder / "standard_input"
     given.write_text(text, encoding="utf-8")
     out, err, code = io.StringIO(), io.StringIO(), 0
@@ -49,7 +49,7 @@ def foveal(*words: object, folder: Path, text: str = "", columns: int = 120) -> 
 
 
 def process(*words: object, folder: Path, program: str = "") -> Done:
-    """The command, or a program, in a process of its own."""
+    """Run the command, or another program, in a new process."""
     command = ["-c", program] if program else ["-m", "foveal.cli", *map(str, words)]
     done = subprocess.run(
         [sys.executable, "-W", "error", *command],
@@ -70,7 +70,7 @@ def write(path: Path, pairs: list[tuple[str, str]]) -> Path:
 
 @pytest.fixture(scope="module")
 def fitted(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with files and a model that was trained on them for a moment."""
+    """A folder with data files and a model that was trained on them for a few steps."""
     folder = tmp_path_factory.mktemp("fitted")
     write(folder / "train.tsv", WORDS)
     write(folder / "dev.tsv", WORDS[::7])
@@ -145,7 +145,7 @@ def test_evaluate_gives_scores_with_intervals(fitted: Path) -> None:
     assert found["metrics"]["wer"]["value"] == written["dev"]["wer"]["value"]
     shown = foveal(*("evaluate", "runs/words", "dev.tsv", "--against", "runs/words"), folder=fitted)
     assert "calibration error" in shown.stdout
-    assert "+0.00" in shown.stdout  # against itself
+    assert "+0.00" in shown.stdout  # the run is compared with itself
 
 
 def test_explain_config_says_where_settings_come_from(fitted: Path) -> None:

@@ -1,4 +1,4 @@
-"""`foveal demo` from the wheel only, in a new environment without a network."""
+"""`foveal demo` from the installed wheel, in a new environment without a network."""
 
 import os
 import subprocess
@@ -32,7 +32,7 @@ def run(*words: object) -> None:
 
 
 def installed(wheel: Path, folder: Path) -> Path:
-    """The programs of a new environment with the wheel. Other packages are those of this environment."""
+    """The programs of a new environment with the wheel and the other packages of this environment."""
     run("-m", "venv", "--without-pip", folder)
     (site,) = folder.glob("lib/python*/site-packages")
     (site / "others.pth").write_text(f"{sysconfig.get_path('purelib')}\n")
@@ -43,7 +43,7 @@ def installed(wheel: Path, folder: Path) -> Path:
 
 
 def without_network() -> list[str]:
-    """What comes before a command to cut its network; nothing if this system does not allow that."""
+    """Return a command prefix that disables the network, or nothing if that is not allowed."""
     words = ["unshare", "--map-root-user", "--net"]
     try:
         return words if subprocess.run([*words, "true"], check=False).returncode == 0 else []
@@ -53,7 +53,7 @@ def without_network() -> list[str]:
 
 def test_the_demo_runs_from_the_wheel_without_a_network(wheel: Path, tmp_path: Path) -> None:
     programs = installed(wheel, tmp_path / "environment")
-    closed = "http://127.0.0.1:9"  # a port that nothing listens at
+    closed = "http://127.0.0.1:9"  # a closed port
     environment = {
         "HOME": str(tmp_path),
         "PATH": os.environ["PATH"],

@@ -1,4 +1,4 @@
-"""`foveal doctor` on a run of the command line, and the doctor beside `foveal fit`."""
+"""`foveal doctor` on a run of the command line, and the doctor during `foveal fit`."""
 
 import json
 from pathlib import Path
@@ -29,7 +29,7 @@ def sick(tmp_path_factory: pytest.TempPathFactory) -> Path:
     lines = [line for line in done.stdout.splitlines() if "learning rate too high" in line]
     probed = [e for e in read_log(folder / "runs/words/log.jsonl") if e["event"] == "probed"]
     assert probed
-    assert len(lines) >= 1  # said when it appeared
+    assert len(lines) >= 1  # reported when it appeared
     return folder
 
 

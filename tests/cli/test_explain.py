@@ -22,7 +22,7 @@ CONSOLE = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A folder with a small model and files, as a user has them."""
+    """A folder with a small model and data files."""
     shutil.copytree(BUNDLES / "0.1.0" / "transduction", tmp_path / "runs/ice")
     lines = [f"{e.source}\t{e.target}\n" for e in upper_cased(20)]
     (tmp_path / "test.tsv").write_text("".join(lines), encoding="utf-8")

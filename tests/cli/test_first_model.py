@@ -1,4 +1,4 @@
-"""Every command of README and of docs/first_model.md runs as it is written, on the samples of the package."""
+"""Every command of README and of docs/first_model.md runs verbatim on the samples of the package."""
 
 import os
 import re
@@ -24,7 +24,7 @@ def commands(page: Path) -> list[str]:
 
 @pytest.fixture
 def environment(tmp_path: Path) -> dict[str, str]:
-    """An environment whose program `foveal` is that of this checkout."""
+    """An environment whose `foveal` program runs this checkout."""
     program = tmp_path / "bin/foveal"
     program.parent.mkdir()
     program.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m foveal.cli "$@"\n')
@@ -48,7 +48,7 @@ def run(command: str, folder: Path, environment: dict[str, str]) -> str:
     return done.stdout
 
 
-@pytest.mark.timeout(900)  # it trains for one and a half minutes, as the page says
+@pytest.mark.timeout(900)  # training takes one and a half minutes, as documented
 def test_the_commands_of_the_page_run(tmp_path: Path, environment: dict[str, str]) -> None:
     folder = tmp_path / "empty"
     folder.mkdir()

@@ -1,4 +1,4 @@
-"""What `fit` does to the folder of a run: nothing before everything is checked, and never two at once."""
+"""`fit` writes to a run folder only after all checks, and only one `fit` uses a folder at a time."""
 
 import contextlib
 import hashlib
@@ -36,7 +36,7 @@ STEPS = ("--set", "training.steps=2")
 
 @pytest.fixture(scope="module", autouse=True)
 def _no_pictures() -> Iterator[None]:
-    """Curves and reports take longer than these runs, and have tests of their own."""
+    """Skip curves and reports: they take longer than these runs, and other tests cover them."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_outputs, "draw_curves", lambda log, out: None)
         patch.setattr(_fit, "_write_report", lambda console, out, also: None)
@@ -44,7 +44,7 @@ def _no_pictures() -> Iterator[None]:
 
 
 def contents(folder: Path) -> dict[str, str]:
-    """Every file below a folder, with a digest of its bytes."""
+    """Return every file below a folder, with a digest of its bytes."""
     return {
         str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
         for path in sorted(folder.rglob("*"))
@@ -58,7 +58,7 @@ def fit(folder: Path, *words: str) -> Done:
 
 @pytest.fixture(scope="module")
 def begun(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run whose validation set was held out, and files to go wrong with."""
+    """A run whose validation set was held out, and files that do not match the run."""
     folder = tmp_path_factory.mktemp("begun")
     write(folder / "train.tsv", WORDS)
     write(folder / "other.tsv", [(source, target[::-1]) for source, target in WORDS])
@@ -200,7 +200,7 @@ def test_a_lock_waits_for_a_holder_that_is_ending(tmp_path: Path) -> None:
 
 
 def tagged(path: Path, number: int) -> Path:
-    """Sentences of words and tags, an empty line after each."""
+    """Write sentences of words and tags, with an empty line after each."""
     words = ["the\tDET", "dog\tNOUN", "barks\tVERB", f"w{number}\tX", "loudly\tADV"]
     path.write_text(
         "".join("\n".join(words[n % 2 :]) + "\n\n" for n in range(number)), encoding="utf-8"
@@ -287,7 +287,7 @@ def test_a_language_model_of_plain_text_needs_no_validation_file(tmp_path: Path)
 
 
 def test_images_need_no_recipe(tmp_path: Path) -> None:
-    """Labels, captions and questions: each is trained for two steps, with examples held out."""
+    """Labels, captions and questions are trained for two steps each, with examples held out."""
     colors = {"red": (200, 0, 0), "green": (0, 200, 0), "blue": (0, 0, 200)}
     names = [(f"{color}{n}.png", color) for n in range(12) for color in colors]
     for name, color in names:

@@ -26,19 +26,19 @@ FILE = re.compile(r'^```py title="(\S+)"\n(.*?)^```$', re.MULTILINE | re.DOTALL)
 TEXT = re.compile(r"^```text\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 SHORT = ("--set", "training.epochs=none", "--set", "training.steps=5")
 NUM_LINES = 40
-# A literal with line breaks, as in $'first\nsecond', which shlex does not know.
+# A literal with line breaks, such as $'first\nsecond', which shlex does not support.
 ANSI = re.compile(r"\$'([^']*)'")
 
 
 def commands(page: Path) -> list[str]:
-    """The commands of a page, without the prompt, and with continued lines joined."""
+    """Return the commands of a page, without the prompt and with continued lines joined."""
     blocks = CONSOLE.findall(page.read_text(encoding="utf-8"))
     lines = (line for block in blocks for line in block.replace("\\\n", " ").splitlines())
     return [line.removeprefix("$ ") for line in lines]
 
 
 def cut(folder: Path) -> None:
-    """Keep the first lines of each text file; a sentence or story that is cut is left out."""
+    """Keep the first lines of each text file; drop a sentence or story that is cut."""
     for path in folder.rglob("*"):
         if path.suffix in (".tsv", ".jsonl", ".txt"):
             lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
@@ -99,7 +99,7 @@ def test_examples_of_files_are_lines_of_the_samples() -> None:
         for line in path.read_text(encoding="utf-8").splitlines()
     }
     for page in PAGES:
-        if page.stem in ("tagging", "clips"):  # other formats than the sample, and drawn clips
+        if page.stem in ("tagging", "clips"):  # other formats than the sample, and generated clips
             continue
         shown = TEXT.findall(page.read_text(encoding="utf-8"))[0].splitlines()
         assert len(shown) >= 3

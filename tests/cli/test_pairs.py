@@ -1,4 +1,4 @@
-"""A file of two texts and a label, from `fit` to `explain`, as a user would."""
+"""Two texts and a label, from `fit` to `explain`."""
 
 import json
 from pathlib import Path
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def fitted(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with files and a model."""
+    """A folder with data files and a model."""
     folder = tmp_path_factory.mktemp("pairs")
     rows = [f"{example.source}\t{example.target}\n" for example in pairs(300)]
     (folder / "train.tsv").write_text("".join(rows[60:]), encoding="utf-8")

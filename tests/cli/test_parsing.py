@@ -1,4 +1,4 @@
-"""A treebank, from `fit` to a server, as a user would."""
+"""A treebank, from `fit` to a server."""
 
 import json
 from pathlib import Path
@@ -36,7 +36,7 @@ def recipe() -> Run:
 
 @pytest.fixture(scope="module")
 def fitted(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with files and a model."""
+    """A folder with data files and a model."""
     folder = tmp_path_factory.mktemp("treebank")
     write_treebank(folder / "train.conllu")
     write_treebank(folder / "dev.conllu")

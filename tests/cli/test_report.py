@@ -1,4 +1,4 @@
-"""`foveal report`, and the report that `foveal fit` writes at its end."""
+"""`foveal report`, and the report that `foveal fit` writes at the end."""
 
 from pathlib import Path
 

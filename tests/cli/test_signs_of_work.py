@@ -1,4 +1,4 @@
-"""What a command prints while it works and before it is too late: progress, and notes on runs that cannot do well."""
+"""Commands print their progress, and warn early about runs that cannot succeed."""
 
 import io
 import time
@@ -15,7 +15,7 @@ from tests.cli.test_commands import foveal
 
 
 def plain() -> Console:
-    """A console that writes into a file, as a pipe does."""
+    """A console that writes to a file, as in a pipe."""
     return Console(file=io.StringIO(), width=80)
 
 
@@ -53,7 +53,7 @@ def step(*, epoch: float, progress: float, seconds: float) -> StepDone:
 def test_a_run_that_is_far_too_short_is_told_once() -> None:
     console = plain()
     note = LengthNote(console, epochs=20.0)
-    note(step(epoch=0.01, progress=0.01, seconds=1.0))  # too early to tell
+    note(step(epoch=0.01, progress=0.01, seconds=1.0))  # too early for a note
     assert printed(console) == ""
     note(step(epoch=0.06, progress=0.05, seconds=12.0))
     note(step(epoch=0.07, progress=0.06, seconds=14.0))

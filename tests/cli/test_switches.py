@@ -1,4 +1,4 @@
-"""Switches of the commands, and what they print with them."""
+"""Options of the commands, and their output."""
 
 import json
 import re
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.slow
 
 __all__ = ["fitted"]  # the fixture
 
-# Imports the overview of all commands, and asks each for help while packages of extras cannot be imported.
+# Import the overview of all commands, and print help while the optional packages are missing.
 HELP_WITHOUT_EXTRAS = """
 import sys
 for name in ("pyarrow", "fsspec", "ray", "fastapi", "starlette", "uvicorn", "httpx2"):
@@ -179,7 +179,7 @@ def test_a_long_line_can_be_allowed(fitted: Path) -> None:
     words = ("fit", "long.tsv", "--dev", "dev.tsv", "--out", "runs/long")
     refused = foveal(*words, folder=fitted)
     assert "with foveal fit: --set train.max_line=BYTES" in refused.stderr
-    # Followed, the advice leads beyond the reading of the file.
+    # A user who follows this advice gets past reading the file.
     allowed = foveal(
         *words, "--set", "train.max_line=2000000", "--set", "encoder.layers=2", folder=fitted
     )
@@ -214,7 +214,7 @@ def test_a_recipe_imports_what_lies_next_to_it(
     )
     words = ("--out", "runs/x", "--set", "encoder.layers=2")
     done = foveal("fit", "--recipe", recipes / "short.py", *words, folder=fitted)
-    assert "unknown setting" in done.stderr  # so far it came
+    assert "unknown setting" in done.stderr  # the recipe was imported
     (recipes / "broken.py").write_text("import nowhere_to_be_found\n")
     done = foveal("fit", "--recipe", recipes / "broken.py", *words, folder=fitted)
     assert "the file imports nowhere_to_be_found, which is neither installed nor in" in done.stderr

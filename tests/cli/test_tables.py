@@ -13,7 +13,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def spelled(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A CSV file whose header has no known names, and a model of it, without a validation file."""
+    """A CSV file with unknown column names, and a model trained on it without a validation file."""
     folder = tmp_path_factory.mktemp("spelled")
     rows = [f'{number},"{target}",{source}' for number, (source, target) in enumerate(WORDS)]
     (folder / "words.csv").write_text("\n".join(["n,sounds,letters", *rows]), encoding="utf-8")
@@ -47,7 +47,7 @@ def test_columns_are_given_by_name(spelled: Path) -> None:
     [
         ("asked.csv", "letters,sounds\nab,\ncd,\n"),  # other columns, in another order
         ("asked.csv", "letters\nab\ncd\n"),
-        ("asked.csv", "0,a b,ab\n0,c d,cd\n"),  # no header: as they are numbered in training
+        ("asked.csv", "0,a b,ab\n0,c d,cd\n"),  # no header: the column numbers of training
         ("asked.tsv", "ab\t0\ncd\t1\n"),  # no CSV: the first column
     ],
 )
@@ -85,7 +85,7 @@ def test_a_wrong_column_is_said_in_one_line(spelled: Path, words: list[str], sai
 
 
 def test_columns_of_a_divided_table_are_kept_for_evaluation(tmp_path: Path) -> None:
-    """Without a validation file, examples move to run/data; the files' own columns are not forgotten."""
+    """Without a validation file, examples move to run/data; the original columns are kept."""
     rows = "".join(f"{source}\tx\t{target}\n" for source, target in WORDS)
     (tmp_path / "words.tsv").write_text(rows, encoding="utf-8")
     done = foveal(

@@ -1,4 +1,4 @@
-"""`--with`: several runs answer as one, and what does not fit together is said."""
+"""`--with`: several runs answer as an ensemble, and runs that do not match are reported."""
 
 import json
 import shutil
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def fitted(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with three runs, of two attentions and two vocabularies, that learnt for a moment."""
+    """A folder with three short runs, with two attentions and two vocabularies."""
     folder = tmp_path_factory.mktemp("fitted")
     write(folder / "train.tsv", WORDS)
     write(folder / "more.tsv", [*WORDS, *((a + "x", f"{a} x") for a in "abc")])
@@ -107,7 +107,7 @@ def test_evaluate_scores_all_together(fitted: Path) -> None:
 def test_without_the_dev_file_confidence_is_the_first_ones_and_that_is_said(
     fitted: Path, tmp_path: Path
 ) -> None:
-    """Run elsewhere, or bundles by themselves: the answers are the same, the confidence is not."""
+    """In another folder, or with bare bundles, the answers are the same but the confidence is not."""
     for name in ("one", "two"):
         shutil.copytree(fitted / "runs" / name, tmp_path / "runs" / name)
     (tmp_path / "runs/two/run.json").unlink()

@@ -1,7 +1,8 @@
-"""A process that reads thousands of damaged images within a bounded memory; test_mutated_images.py
-starts it. It ends with 0 if each was read, or refused in one line of one class.
+"""Read thousands of damaged images with bounded memory; test_mutated_images.py starts this process.
 
     python mutated_images.py stills=500 clips=250 archives=100 videos=100
+
+The exit code is 0 if every file is read, or refused with an ImageError of one line.
 """
 
 import io
@@ -25,8 +26,8 @@ from PIL import Image
 from foveal.data import ImageSpec, read_frames, read_image
 from foveal.errors import ImageError
 
-ROOM = 256 << 20  # bytes of address space beside what is taken when the imports are done
-# Small limits, so that a decoder that went by what a header says would need far more than there is.
+ROOM = 256 << 20  # bytes of address space on top of the use after the imports
+# The limits are small: a decoder that trusts the header would need far more memory than there is.
 SPEC = ImageSpec(height=64, width=64, max_pixels=1 << 20, max_bytes=1 << 20)
 MAX_FRAMES = 4
 EXTREMES = (0, 1, 0x7F, 0xFF, 0x7FFF, 0xFFFF, 0x7FFFFFFF, 0xFFFFFFFF)
@@ -34,14 +35,14 @@ PNG = b"\x89PNG\r\n\x1a\n"
 
 
 def written(image: Image.Image, kind: str, **options: Any) -> bytes:
-    """What a file of the image would hold."""
+    """Return the bytes of an image file."""
     buffer = io.BytesIO()
     image.save(buffer, kind, **options)
     return buffer.getvalue()
 
 
 def stills() -> list[bytes]:
-    """Sound images of all formats and many modes."""
+    """Return valid images of all formats and many modes."""
     values = np.random.default_rng(0).integers(0, 256, (24, 40, 4), dtype=np.uint8)
     color, alpha = Image.fromarray(values[..., :3].copy()), Image.fromarray(values)
     exif = Image.Exif()
@@ -63,7 +64,7 @@ def stills() -> list[bytes]:
 
 
 def clips() -> list[bytes]:
-    """Sound images that move."""
+    """Return valid animated images."""
     frames = [Image.new("RGB", (32, 20), (40 * n, 0, 90)) for n in range(5)]
     rest: dict[str, Any] = {"save_all": True, "append_images": frames[1:], "duration": 50}
     gifs = [written(frames[0], "GIF", **rest, disposal=disposal) for disposal in (0, 2, 3)]
@@ -71,7 +72,7 @@ def clips() -> list[bytes]:
 
 
 def archives() -> list[bytes]:
-    """Sound archives of images."""
+    """Return valid archives of images."""
     found: list[bytes] = []
     for method in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
         buffer = io.BytesIO()
@@ -83,7 +84,7 @@ def archives() -> list[bytes]:
 
 
 def videos() -> list[bytes]:
-    """Sound videos."""
+    """Return valid videos."""
     found: list[bytes] = []
     for container in ("mp4", "matroska"):
         buffer = io.BytesIO()
@@ -103,7 +104,7 @@ def mutated(draw: st.DrawFn, sound: list[bytes]) -> bytes:
     """A file with a few faults in it."""
     data = bytearray(draw(st.sampled_from(sound)))
     for _ in range(draw(st.integers(1, 4))):
-        # Most of what misleads a decoder stands near the beginning.
+        # Most faults that mislead a decoder are near the beginning.
         near = draw(st.booleans())
         at = draw(st.integers(0, max(0, min(len(data), 64 if near else len(data)) - 1)))
         match draw(st.sampled_from(["bit", "number", "cut", "splice", "repeat"])):
@@ -126,7 +127,7 @@ def mutated(draw: st.DrawFn, sound: list[bytes]) -> bytes:
 
 
 def summed(data: bytes) -> bytes:
-    """A PNG with the sums of its chunks put right, so that its faults are not seen by these."""
+    """Correct the chunk checksums of a PNG; otherwise the decoder would not reach the faults."""
     if not data.startswith(PNG):
         return data
     whole, at = bytearray(data), len(PNG)
@@ -141,7 +142,7 @@ def summed(data: bytes) -> bytes:
 
 
 def read_still(data: bytes) -> None:
-    """Read an image, and look at what came of it."""
+    """Read an image and check its shape."""
     for spec in (SPEC, replace(SPEC, trim=True, ink=0.3)):
         pixels = read_image(data, spec)
         assert pixels.shape[0] == 3
@@ -150,14 +151,14 @@ def read_still(data: bytes) -> None:
 
 
 def read_clip(data: bytes) -> None:
-    """Read a clip, and look at what came of it."""
+    """Read a clip and check its shape."""
     frames = read_frames(data, SPEC, MAX_FRAMES)
     assert 1 <= len(frames) <= MAX_FRAMES
     assert max(frames.shape[2:]) <= SPEC.width
 
 
 def read_archive(data: bytes) -> None:
-    """Read an image of an archive."""
+    """Read the images of an archive."""
     with TemporaryDirectory() as folder:
         path = Path(folder) / "images.zip"
         path.write_bytes(data)
@@ -166,11 +167,11 @@ def read_archive(data: bytes) -> None:
 
 
 def main(numbers: dict[str, int]) -> None:
-    """Read so many damaged files of each kind; say how many were refused, and what memory it took."""
+    """Read damaged files of each kind; print the number of refused files and the memory used."""
     files = {kind: KINDS[kind][0]() for kind in numbers}
     for kind, sound in files.items():
         for data in sound:
-            # This loads what the decoders need, and shows that they are sound.
+            # This loads the decoders' modules, and shows that the files are valid.
             KINDS[kind][1](data)
     before = peak()
     taken = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
@@ -180,7 +181,7 @@ def main(numbers: dict[str, int]) -> None:
 
 
 def num_refused(sound: list[bytes], read: Callable[[bytes], None], number: int) -> int:
-    """How many of so many damaged files were refused; the others were read."""
+    """Return how many of `number` damaged files were refused; the others were read."""
     refused: list[str] = []
 
     @settings(
@@ -198,7 +199,7 @@ def num_refused(sound: list[bytes], read: Callable[[bytes], None], number: int) 
         except ImageError as error:
             said = str(error)
             assert "\n" not in said, said
-            # A decoder that was refused memory had been asked to take too much.
+            # A memory error means that the decoder tried to allocate too much.
             assert "memory" not in said.lower(), said
             refused.append(said)
 
@@ -207,7 +208,7 @@ def num_refused(sound: list[bytes], read: Callable[[bytes], None], number: int) 
 
 
 def peak() -> int:
-    """The most memory that was taken so far."""
+    """Return the peak memory of this process so far."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 

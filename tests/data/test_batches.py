@@ -1,4 +1,4 @@
-"""Encoded examples in arrays, and the tensors made of them, against plain loops."""
+"""Encoded examples in arrays, and the tensors made from them, against plain loops."""
 
 from typing import TypeAlias
 
@@ -27,7 +27,7 @@ def made(drawn: Drawn) -> list[Encoded]:
 
 
 def rows(tensor: Tensor, mask: Tensor) -> list[list[int]]:
-    """What the mask leaves of each row; it must be the beginning, and 0 must follow."""
+    """Return the real tokens of each row; they must come first, and zeros must follow."""
     found: list[list[int]] = []
     for row, real in zip(tensor, mask, strict=True):
         size = int(real.sum())

@@ -1,6 +1,6 @@
-"""Broken files end in one line that names file, line and remedy, or are handled.
+"""A broken file raises an error of one line that names file, line and remedy, or is handled.
 
-Each file is made of good lines and one fault, so the line of the fault is known.
+Each file has good lines and one fault, so the line of the fault is known.
 """
 
 import gzip
@@ -41,7 +41,7 @@ HARMLESS = {
 class Drawn(NamedTuple):
     good: list[tuple[str, str]]
     fault: str
-    line: int  # from 0 on
+    line: int  # counted from 0
     ending: bytes
     beginning: bytes
     last: bytes  # after the last line
@@ -72,7 +72,7 @@ def content(drawn: Drawn) -> bytes:
 
 
 def outcome(read: Callable[[], Iterable[Example]]) -> tuple[list[Example], str | None]:
-    """What could be read, and the error that ended it."""
+    """Return the examples that could be read, and the error that ended reading."""
     found: list[Example] = []
     try:
         found.extend(read())
@@ -82,7 +82,7 @@ def outcome(read: Callable[[], Iterable[Example]]) -> tuple[list[Example], str |
 
 
 def assert_one_line(error: str, file: Path, line: int | None = None) -> None:
-    """File, line, what and remedy."""
+    """The error names file, line, problem and remedy."""
     number = r"\d+" if line is None else str(line)
     assert re.fullmatch(rf"{re.escape(str(file))}, line {number}: .+\. [A-Z].+", error), error
 
@@ -106,7 +106,7 @@ def test_a_broken_file_is_an_error_that_names_its_line(tmp_path: Path) -> None:
         else:
             assert error is not None
             assert_one_line(error, file, drawn.line + 1)
-            assert pairs(found) == drawn.good[: drawn.line]  # what came before was read
+            assert pairs(found) == drawn.good[: drawn.line]  # the lines before the fault were read
 
     check()
 

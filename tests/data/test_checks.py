@@ -1,4 +1,4 @@
-"""What is wrong with a corpus is found, counted and placed; what is right is not complained of."""
+"""Problems in a corpus are found, counted and located; a correct corpus causes no findings."""
 
 import random
 from pathlib import Path
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.slow
 
 
 def words(num: int, seed: int = 0) -> list[Example]:
-    """Different sources and targets, all letters in each."""
+    """Return distinct words and the same words in capitals."""
     draw = random.Random(seed)
     made = {"".join(draw.choices("abcde", k=8)): None for _ in range(2 * num)}
     return [Example(word, word.upper()) for word in list(made)[:num]]
@@ -124,7 +124,7 @@ def test_above_a_size_a_sample_is_compared() -> None:
     )
     assert len(exact.lines()) == 1
     again = check_data(train, max_held=600)
-    assert again == estimate  # nothing is drawn at random
+    assert again == estimate  # the sample is deterministic
 
 
 def test_places_are_those_of_files(tmp_path: Path) -> None:

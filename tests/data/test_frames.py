@@ -18,7 +18,7 @@ VALUES = tuple(range(10, 250, 20))
 
 
 def moving(kind: str, values: tuple[int, ...] = VALUES) -> bytes:
-    """A clip whose frames are of one gray each."""
+    """A clip in which each frame has a single gray value."""
     frames = [Image.new("L", (16, 8), value) for value in values]
     buffer = io.BytesIO()
     settings = {"lossless": True} if kind == "WEBP" else {}
@@ -27,7 +27,7 @@ def moving(kind: str, values: tuple[int, ...] = VALUES) -> bytes:
 
 
 def video(container: str) -> bytes:
-    """The same as a video, of a codec without much loss."""
+    """The same clip as a video, with a codec that loses little."""
     buffer = io.BytesIO()
     with av.open(buffer, "w", format=container) as opened:
         stream = opened.add_stream("mpeg4", rate=10)
@@ -41,7 +41,7 @@ def video(container: str) -> bytes:
 
 
 def grays(frames: torch.Tensor) -> list[int]:
-    """The gray of each frame."""
+    """Return the gray value of each frame."""
     return [round(frame.float().mean().item()) for frame in frames]
 
 

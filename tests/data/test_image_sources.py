@@ -1,4 +1,4 @@
-"""Sources of images: lists, folders, annotations; names that lead elsewhere; the real files."""
+"""Sources of images: lists, folders, annotations, paths outside the folder, and real files."""
 
 import json
 import zipfile
@@ -344,4 +344,4 @@ def test_the_real_files(
     assert first[1] in (examples[0].target, None)
     spec = ImageSpec(num_channels=1)
     seen = [read_image(picture.file, spec) for picture in pictures]
-    assert all(image.float().std() > 5 for image in seen)  # something is on each
+    assert all(image.float().std() > 5 for image in seen)  # no image is blank

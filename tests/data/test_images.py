@@ -1,4 +1,4 @@
-"""Reading images: what is accepted, how it is brought to one form, and what is refused in one line."""
+"""Accepted images are converted to one form; other files are refused with an error of one line."""
 
 import io
 import os
@@ -21,14 +21,14 @@ COLOR = ImageSpec()
 
 
 def written(image: Image.Image, kind: str = "PNG", **settings: Any) -> bytes:
-    """What a file of the image would hold."""
+    """Return the bytes of an image file."""
     buffer = io.BytesIO()
     image.save(buffer, kind, **settings)
     return buffer.getvalue()
 
 
 def corners() -> Image.Image:
-    """6 x 4, with a corner of each color."""
+    """A 6 x 4 image with a different color in each corner."""
     image = Image.new("RGB", (6, 4), (255, 255, 255))
     for place, color in {(0, 0): (255, 0, 0), (5, 0): (0, 255, 0), (0, 3): (0, 0, 255)}.items():
         image.putpixel(place, color)
@@ -54,7 +54,7 @@ def test_the_content_decides_and_not_the_name(tmp_path: Path) -> None:
         ("1", 1, (255, 255, 255)),
         ("L", 77, (77, 77, 77)),
         ("P", 0, (0, 0, 0)),
-        ("LA", (0, 0), (255, 255, 255)),  # black, but not there at all: white
+        ("LA", (0, 0), (255, 255, 255)),  # black, but fully transparent: white
         ("LA", (0, 255), (0, 0, 0)),
         ("RGBA", (255, 0, 0, 255), (255, 0, 0)),
         ("RGBA", (255, 0, 0, 0), (255, 255, 255)),
@@ -93,7 +93,7 @@ def test_grey_has_one_channel() -> None:
 @pytest.mark.parametrize("orientation", range(1, 9))
 def test_an_image_is_turned_as_its_exif_says(orientation: int) -> None:
     upright = np.array(corners())
-    # What a camera held that way would have stored; the rows and columns of the EXIF table.
+    # The pixels that a rotated camera stores, for the rows and columns of the EXIF table.
     stored = {
         1: upright,
         2: upright[:, ::-1],
@@ -133,7 +133,7 @@ def test_margins_are_cut_off_before_it_is_shrunk(mode: str) -> None:
     trimmed = read_image(
         written(page.convert(mode)), ImageSpec(num_channels=1, width=24, trim=True)
     )
-    assert trimmed.shape == (1, 14, 24)  # two pixels of margin are left on each side
+    assert trimmed.shape == (1, 14, 24)  # a margin of two pixels is left on each side
     assert (trimmed == 0).sum() == 20 * 10
 
 
@@ -144,7 +144,7 @@ def test_transparent_margins_are_cut_off_too() -> None:
 
 
 def letter(side: int, mode: str = "L") -> bytes:
-    """A square letter on white, drawn with a pen of four pixels."""
+    """A square letter on white, drawn with a stroke of four pixels."""
     page = Image.new("L", (side, side), 255)
     ImageDraw.Draw(page).rectangle((0, 0, side - 1, side - 1), outline=0, width=4)
     return written(page.convert(mode))
@@ -154,7 +154,7 @@ def letter(side: int, mode: str = "L") -> bytes:
 def test_large_letters_become_as_small_as_others(mode: str) -> None:
     spec = ImageSpec(num_channels=1, ink=0.4)
     sizes = [read_image(letter(side, mode), spec).shape[-1] for side in (40, 80, 160)]
-    assert sizes == [36, 38, 39]  # ink is a little less than four pixels of each side: corners
+    assert sizes == [36, 38, 39]  # corners make the ink slightly less than four pixels per side
     assert all(read_image(letter(side, mode), spec).min() == 0 for side in (40, 80, 160))
     assert read_image(letter(160, mode), ImageSpec(num_channels=1)).shape == (1, 160, 160)
 
@@ -245,7 +245,7 @@ def test_what_is_no_image_is_refused_in_one_line(content: bytes, said: str, tmp_
 
 
 def test_a_file_that_is_not_there_a_folder_a_pipe_and_a_name_with_nul(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "pipe.png")  # which nobody will ever write into
+    os.mkfifo(tmp_path / "pipe.png")  # nobody ever writes to it
     for path, said in (
         (tmp_path / "pipe.png", "is not a file, expected an image"),
         (tmp_path / "none.png", "does not exist, expected an image"),
@@ -265,13 +265,13 @@ def test_bytes_at_hand_are_limited_too() -> None:
 def test_a_file_larger_than_allowed_is_not_read_whole(tmp_path: Path) -> None:
     path = tmp_path / "large.png"
     with path.open("wb") as handle:
-        handle.truncate(1 << 40)  # a terabyte of holes
+        handle.truncate(1 << 40)  # a sparse file of one terabyte
     with pytest.raises(ImageError, match="larger than 33,554,432 bytes"):
         read_image(path, COLOR)
 
 
 def gif_of(width: int, height: int, disposal: int = 2) -> bytes:
-    """A GIF whose screen is small, and whose only frame is as large as it says."""
+    """A GIF with a small screen, whose only frame has the given size."""
     screen = b"GIF89a" + struct.pack("<HHBBB", 1, 1, 0x80, 0, 0) + bytes(6)
     control = bytes([0x21, 0xF9, 4, disposal << 2 | 1, 0, 0, 0, 0])
     frame = b"," + struct.pack("<HHHHB", 0, 0, width, height, 0)
@@ -286,7 +286,7 @@ def webp_of(width: int, height: int) -> bytes:
 
 
 def png_of(width: int, height: int) -> bytes:
-    """A PNG of this size by its header, with hardly anything in it."""
+    """A PNG whose header gives this size, with almost no data in it."""
     header = struct.pack(">IIBBBBB", width, height, 8, 6, 0, 0, 0)
     chunks = ((b"IHDR", header), (b"IDAT", zlib.compress(b"")), (b"IEND", b""))
     return b"\x89PNG\r\n\x1a\n" + b"".join(
@@ -305,7 +305,7 @@ def bmp_of(width: int, height: int) -> bytes:
     "bomb",
     [
         gif_of(60_000, 60_000),
-        gif_of(13_000, 13_000),  # within what the decoder itself would allow
+        gif_of(13_000, 13_000),  # below the decoder's own limit
         webp_of(16_000, 16_000),
         png_of(100_000, 100_000),
         bmp_of(100_000, 100_000),
@@ -324,7 +324,7 @@ def test_millions_of_rows_of_one_pixel_are_refused_before_they_are_decoded() -> 
         return struct.pack(">I", len(content)) + kind + content + checksum
 
     header = struct.pack(">IIBBBBB", 1, 1 << 25, 8, 0, 0, 0, 0)
-    # Its pixels are missing: whoever decodes would say so.
+    # The pixels are missing: decoding the file would raise another error.
     data = b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", b"") + chunk(b"IEND", b"")
     with pytest.raises(ImageError, match="expected sides of at most 65,535"):
         read_image(data, GRAY)

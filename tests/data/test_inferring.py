@@ -1,4 +1,4 @@
-"""What a corpus is for and what its symbols are, inferred from lines as users have them."""
+"""The task and the tokenization are inferred from typical lines of users."""
 
 import random
 from collections.abc import Sequence
@@ -126,7 +126,7 @@ def test_parts_of_characters_where_whole_ones_are_rare() -> None:
     found = infer_tokenizer(korean)
     assert found.spec == CharacterSpec(unit="code_point", normalization="NFD")
     assert "decomposed code points" in found.reason
-    assert infer_tokenizer(korean, side="target").spec == CharacterSpec()  # come out as written
+    assert infer_tokenizer(korean, side="target").spec == CharacterSpec()  # keeps the written form
     letters, marks = "កខគឃងចឆជញដ", "ាិីឹឺុូួើឿេែៃោៅ"
     khmer = [
         "".join(draw.choice(letters) + draw.choice(marks) * draw.randrange(3) for _ in range(4))

@@ -1,4 +1,4 @@
-"""Typed inputs: one written form for each, and no other way to read it."""
+"""Typed inputs: each has exactly one written form."""
 
 import re
 from dataclasses import dataclass
@@ -76,7 +76,7 @@ def test_an_image_may_be_read_as_a_clip_but_not_a_clip_as_an_image() -> None:
 
 @dataclass(frozen=True, slots=True)
 class Dated(AbstractInput):
-    """A text with a year, as someone else might write it."""
+    """A text with a year, as user code might define it."""
 
     noun: ClassVar[str] = "a text with a year"
     year: int
@@ -103,7 +103,7 @@ def test_a_type_from_outside_is_as_good() -> None:
 
 
 def test_columns_keep_their_rows_whenever_they_first_come() -> None:
-    """A column that only later examples have is empty for those before, also across blocks of arrays."""
+    """A column that only later examples have is empty for earlier ones, also across array blocks."""
     before = [Encoded([n], index=n) for n in range(MAX_NEW + 3)]
     after = [Encoded([1], [2], second=[3, 4], index=-1), Encoded([5], index=-2)]
     packed = Packed.pack([*before, *after])

@@ -1,4 +1,4 @@
-"""LaTeX in one way of writing: what looks the same has the same symbols, and nothing seen is lost."""
+"""Normalized LaTeX: formulas that look the same have the same tokens, and nothing visible is lost."""
 
 from collections import Counter
 from random import Random

@@ -1,4 +1,4 @@
-"""Gold links are read as their files mean them, or refused with the line that is wrong."""
+"""Gold links are read in the convention of their file, or refused with the number of the wrong line."""
 
 import gzip
 from pathlib import Path
@@ -36,7 +36,7 @@ def test_a_number_that_is_too_high_means_that_words_are_counted_from_1(tmp_path:
 
 
 def test_links_after_their_pair(tmp_path: Path) -> None:
-    """As XL-WA has them, and as `foveal align` writes them."""
+    """The format of XL-WA, which `foveal align` also writes."""
     text = "a small house .\tuna casetta .\t0-0 1-1 2-1 3-2\nno links\there\t\n"
     found = read_gold(written(tmp_path, text), [(4, 3), (2, 1)])
     assert found.gold[0].sure == {(0, 0), (1, 1), (2, 1), (3, 2)}
@@ -95,5 +95,5 @@ def test_an_xlwa_file_is_pairs_and_gold_at_once() -> None:
     examples = list(tsv(path, alignment=2))
     sizes = [(len(split_words(e.text)), len(split_words(e.target or ""))) for e in examples]
     found = read_gold(str(path), sizes)
-    assert sum(len(gold.sure) for gold in found.gold) == 1980  # as its README says
+    assert sum(len(gold.sure) for gold in found.gold) == 1980  # the number in its README
     assert "from 0" in found.reason

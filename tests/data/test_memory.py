@@ -38,7 +38,7 @@ for file in sys.argv[1:]:
     peaks.append(peak())
 print(json.dumps({"peaks": peaks, "counts": counts}))
 """
-MAX_GROWTH = 12  # MB; it is 4, and 32 where the larger file is held at once
+MAX_GROWTH = 12  # MB; measured: 4, and 32 if the larger file is held at once
 
 
 def write(path: Path, num_lines: int) -> None:

@@ -1,5 +1,5 @@
-"""Damaged images, clips, archives and videos: each is read, or refused in one line; nothing crashes,
-and none takes memory by what its header promises.
+"""Each damaged image, clip, archive or video is read, or refused with an error of one line. Nothing
+crashes, and no header makes the decoder allocate the memory that it promises.
 """
 
 import json
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.slow
 
 PROGRAM = Path(__file__).with_name("mutated_images.py")
 NUMBERS = {"stills": 500, "clips": 250, "archives": 100, "videos": 100}
-SECONDS = 240  # on a machine that does ten other things; by itself it takes a few
+SECONDS = 240  # on a busy machine; otherwise it takes a few seconds
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the limit on memory is Linux's")

@@ -1,4 +1,4 @@
-"""Pairs of texts: two columns that are read, a label, and the batches made of them."""
+"""Pairs of texts: two text columns, a label, and the batches made from them."""
 
 import json
 from pathlib import Path
@@ -18,7 +18,7 @@ LABELS = ("entailment", "neutral", "contradiction")
 
 
 def lines(number: int = 90) -> list[tuple[str, str, str]]:
-    """Two sentences and a label; a first sentence is there thrice, as in SNLI."""
+    """Two sentences and a label; one first sentence appears three times, as in SNLI."""
     return [
         (f"a man number {n // 3} rides", f"someone {n} is outside", LABELS[n % 3])
         for n in range(number)

@@ -1,4 +1,4 @@
-"""Pictures in batches: padded, masked, kept once, put together by size, left out if unreadable."""
+"""Batches of pictures are padded, masked, deduplicated and sorted by size, without unreadable files."""
 
 from collections.abc import Iterable
 from functools import partial
@@ -65,7 +65,7 @@ def test_what_is_packed_comes_out_again_and_the_same_picture_is_kept_once() -> N
     shown = [wide, high, wide.clone(), wide]
     packed = Packed.pack(Encoded([n], [n], index=n, picture=p) for n, p in enumerate(shown))
     assert packed.pictures is not None
-    assert len(packed.pictures.different) == 2  # of equal bytes, but not of one shape
+    assert len(packed.pictures.different) == 2  # equal bytes, but different shapes
     for example, expected in zip(packed.take(np.array([2, 1])), (wide, high), strict=True):
         assert example.picture is not None
         assert torch.equal(example.picture, expected)
@@ -86,7 +86,7 @@ def test_a_batch_has_pictures_and_texts_and_moves_as_one() -> None:
 
 
 def sized_stream(seed: int, budget: int, *, by_length: bool = True) -> BatchStream[PictureBatch]:
-    """Pictures whose sizes are those of lines of print: few heights, many widths."""
+    """Pictures with the sizes of printed lines: few heights, many widths."""
     generator = np.random.default_rng(5)
     sizes = [
         (int(h), int(w))
@@ -106,7 +106,7 @@ def sized_stream(seed: int, budget: int, *, by_length: bool = True) -> BatchStre
 
 
 def real_share(batches: Iterable[PictureBatch]) -> float:
-    """How much of the batches is no padding."""
+    """Return the fraction of the batches that is not padding."""
     masks = [batch.pictures_mask for batch in batches]
     return sum(int(mask.sum()) for mask in masks) / sum(mask.numel() for mask in masks)
 
@@ -178,7 +178,7 @@ def test_what_is_about_one_picture_comes_together_and_shows_it_once() -> None:
         seed=3,
     )
     for batch in stream:
-        assert len(batch.pictures) <= 3  # two of five questions each, or parts of three
+        assert len(batch.pictures) <= 3  # two with five questions each, or parts of three
         shown, mask = batch.for_each()
         numbers = [stream.where(int(index)).line for index in batch.indices]
         assert (shown[:, 0, 0, 0] * 255).round().tolist() == [number % 20 for number in numbers]

@@ -1,4 +1,4 @@
-"""Real files, where they are at hand: what is inferred about them is what a person would say."""
+"""On real files, if they are available, the inferred settings match a person's choice."""
 
 import pytest
 

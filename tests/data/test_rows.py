@@ -1,4 +1,4 @@
-"""Rows at hand: pairs, mappings, examples, frames of pandas and datasets of Hugging Face."""
+"""Rows in memory: pairs, mappings, examples, pandas frames and Hugging Face datasets."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Sources: every format, packed or not, in parts, and from any position on."""
+"""Sources: every format, compressed or not, in parts, and from any position."""
 
 import gzip
 import json
@@ -163,7 +163,7 @@ def test_a_pattern_is_all_its_files_in_order(tmp_path: Path) -> None:
         "a",
         "b",
     ]
-    write(tmp_path, "part-[ab].tsv", "itself\tx\n")  # a file of that very name
+    write(tmp_path, "part-[ab].tsv", "itself\tx\n")  # a file with exactly this name
     assert [example.source for example in source] == ["itself"]
     nested = tmp_path / "deep" / "er"
     nested.mkdir(parents=True)
@@ -299,31 +299,31 @@ def test_a_source_is_a_spec(tmp_path: Path) -> None:
             tsv("a", 1, 0, columns=2),
             "label in the first (2 different in 60 lines), text in the second",
         ),
-        (  # sorted by label: of the first lines, all have one
+        (  # sorted by label: the first lines all have the same label
             "a",
             "".join(f"{'no' if n < 500 else 'yes'}\tthe film number {n} was\n" for n in range(900)),
             tsv("a", 1, 0, columns=2),
             "label in the first (1 different in 200 lines)",
         ),
-        (  # the same, and the first line says what is what
+        (  # the same lines, but the header names the columns
             "a",
             "source\ttarget\n" + "".join(f"neg\tthe film number {n} was\n" for n in range(60)),
             tsv("a", "source", "target", columns=2, header=True),
             "text in 'source', target in 'target'",
         ),
-        (  # forms of few lemmas
+        (  # inflected forms of few lemmas
             "a",
             "".join(f"walk\twalk{n}\n" for n in range(60)),
             tsv("a", columns=2),
             "text in the first, target in the second",
         ),
-        (  # a dictionary with some pronunciations for each word
+        (  # a dictionary with several pronunciations for each word
             "a",
             "".join(f"ab{n // 4}\tA B long {n}\n" for n in range(80)),
             tsv("a", columns=2),
             "text in the first, target in the second",
         ),
-        (  # too few lines to tell
+        (  # too few lines for a decision
             "a",
             "pos\tthe best of films\nneg\tthe worst of films\n" * 3,
             tsv("a", columns=2),
@@ -356,7 +356,7 @@ def test_the_format_is_inferred(
 
 @pytest.mark.parametrize("size", [1, 2, 3, 100])
 def test_lines_of_what_is_no_file(size: int) -> None:
-    """As of the standard input: whatever comes in one piece."""
+    """Standard input arrives in chunks of any size."""
     data = "\ufeffone\r\ntwö\n\nfour".encode()
     chunks = (data[start : start + size] for start in range(0, len(data), size))
     assert list(LineReader("standard input", chunks=chunks)) == ["one", "twö", "", "four"]

@@ -1,5 +1,5 @@
-"""Streams: every example once in an epoch, within the budget, the same from any batch on, and the
-rows of several processes are those of one.
+"""A stream returns every example once per epoch, within the budget. It can resume at any batch, and
+several processes together read the same rows as one process.
 """
 
 import gzip
@@ -129,7 +129,7 @@ def test_the_rows_of_processes_are_those_of_one(
     assert sorted(chained(together)) == list(range(len(lengths)))
     for parts in zip(*every, strict=True):
         sizes = [len(part) for part in parts]
-        assert min(sizes) > 0  # nobody waits for a process that has nothing to do
+        assert min(sizes) > 0  # no process is idle
         assert max(sizes) - min(sizes) <= 1
     alone = indices(stream_of(in_memory(lengths), budget=budget, pool_size=pool_size))
     if all(len(batch) >= 2 * world_size for batch in alone) and pool_size == 300:
@@ -166,7 +166,7 @@ def test_the_stream_goes_on_from_every_batch(files: Path, pool_size: int) -> Non
         expected = batches[number : number + 4]
         following = islice(fresh.forever(), len(expected))
         assert [batch.indices.tolist() for batch in following] == expected
-    stream.restore(json.loads(states[5]))  # also back in time, in the same object
+    stream.restore(json.loads(states[5]))  # an earlier state can be restored in the same object
     assert next(stream.forever()).indices.tolist() == batches[5]
 
 
@@ -221,8 +221,8 @@ def test_without_shuffling_the_order_is_that_of_the_file(files: Path) -> None:
 
 
 def test_blocks_of_large_files_are_mixed(files: Path) -> None:
-    """The first pool of an epoch has lines from more than one file, though files are read in a
-    row: the order of blocks is drawn.
+    """The first pool of an epoch has lines from several files although files are read one after the
+    other, because the order of blocks is random.
     """
     stream = stream_of(tsv(files / "*.tsv"), batch_size=4, pool_size=1000)
     first = [stream.where(index).file for batch in islice(indices(stream), 10) for index in batch]
@@ -271,7 +271,7 @@ def test_the_next_pool_is_read_little_by_little() -> None:
         most.append(len(read) - before)
         before = len(read)
     assert len(read) == 4000
-    assert most[0] > 900  # the first pool is waited for
+    assert most[0] > 900  # the first pool is read completely before the first batch
     assert max(most[1:]) <= 32 + STRETCH  # a batch, and a little more
 
 
@@ -363,7 +363,7 @@ def test_a_text_is_read_once_and_in_order(
     stream = TextStream(
         source, letters, batch_size=batch_size, length=length, pool_size=pool_size, shuffle=False
     )
-    texts: list[list[int]] = []  # of the rows of each pool
+    texts: list[list[int]] = []  # one text for each row of each pool
     for batch in stream:
         assert batch.tokens.shape == batch.targets.shape == batch.mask.shape
         assert batch.tokens.shape[0] == batch_size
@@ -376,7 +376,7 @@ def test_a_text_is_read_once_and_in_order(
             own = texts[len(texts) - batch_size + row]
             assert read[1:] == said[:-1]
             if own and read:
-                assert read[0] == own[-1]  # goes on where it ended
+                assert read[0] == own[-1]  # continues at the last token
             elif row == 0 and read:
                 assert read[0] == 3
             own += said

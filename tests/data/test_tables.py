@@ -1,4 +1,4 @@
-"""Tables with commas or tabs: headers, names of columns, semicolons, and what users do to them."""
+"""Tables with commas, semicolons or tabs: headers, column names, and irregular files of users."""
 
 import csv as standard_csv
 import random
@@ -28,7 +28,7 @@ def pairs(source: SourceSpec) -> list[tuple[str, str | None]]:
         ("ortho,ipa\ncat,k a t\n", "ortho", "ipa", "text in 'ortho', target in 'ipa'"),
         ("id,Text,Label\n1,good,pos\n", "Text", "Label", "ignored: 'id'"),
         (",text,label\n0,good,pos\n", "text", "label", "named in the first line"),  # pandas
-        ("a,b\ngood film,5\nbad film,1\n", "a", "b", "named"),  # numbers and texts below
+        ("a,b\ngood film,5\nbad film,1\n", "a", "b", "named"),  # the rows have numbers and texts
         ("cat,k a t\ndog,d o g\n", 0, 1, "no header (if the names of the columns are 'cat'"),
         ("word;pron\ncat, the;k a t\n", "word", "pron", "separated by semicolons, 2 columns"),
         ("text\ncat\n", "text", None, "1 column, named in the first line: text in 'text'"),
@@ -53,7 +53,7 @@ def test_cells_in_quotes(tmp_path: Path) -> None:
 
 
 def test_what_the_standard_library_writes_is_read_back(tmp_path: Path) -> None:
-    """Random cells with separators, quotes, line breaks and spaces inside."""
+    """Random cells contain separators, quotes, line breaks and spaces."""
     draw = random.Random(0)
     signs = 'ab ,;"\n'
     rows = [
@@ -125,7 +125,7 @@ def test_two_columns_of_one_name(tmp_path: Path) -> None:
 
 
 def test_other_files_are_read_by_the_names_of_the_first(tmp_path: Path) -> None:
-    """Whatever the order of their columns; without a header, by the numbers."""
+    """The order of columns may differ; a file without a header uses the column numbers."""
     train = csv(write(tmp_path / "train.csv", "n,ortho,phono\n1,cat,k a t\n"), "ortho", "phono")
     for text in ("phono,ortho\nd o g,dog\n", "phono;x;ortho\nd o g;;dog\n", "1,dog,d o g\n"):
         opened = open_source(write(tmp_path / "test.csv", text)).source

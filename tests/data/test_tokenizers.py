@@ -1,4 +1,4 @@
-"""Tokenizers give any text back; vocabularies number symbols the same way every time."""
+"""Tokenizers restore any text; vocabularies always number tokens the same way."""
 
 import json
 import unicodedata
@@ -40,7 +40,7 @@ def test_characters_are_graphemes(text: str) -> None:
 
 
 def test_every_character_that_is_taken_for_a_letter_is_a_grapheme() -> None:
-    """Beside a letter and a mark, on either side, for all of Unicode."""
+    """This holds next to a letter and a mark, on either side, for all of Unicode."""
     encode, expected = CharacterSpec().encode, regex.compile(r"\X").findall
     letters = [chr(code) for code in range(0x110000) if _ARE_MARKED_LETTERS(chr(code))]
     assert len(letters) > 30_000

@@ -1,4 +1,4 @@
-"""Every symbol belongs to the word it is a part of, whatever cuts the text."""
+"""With every tokenizer, a token belongs to the word that contains it."""
 
 import pytest
 from hypothesis import given, settings, strategies as st
@@ -32,7 +32,7 @@ def test_characters_with_and_without_spaces() -> None:
 
 def test_normal_forms_change_the_symbols_and_not_the_words() -> None:
     spec = CharacterSpec(unit="code_point", normalization="NFD")
-    found = words_of(spec, "\uac01 \uac00")  # two syllables, of three parts and of two
+    found = words_of(spec, "\uac01 \uac00")  # two syllables, with three parts and with two
     assert found.words == ("\uac01", "\uac00")
     assert found.of_symbol == (0, 0, 0, None, 1, 1)
 

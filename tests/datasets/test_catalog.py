@@ -1,4 +1,4 @@
-"""The catalog of public data sets, the data folder, and files from folders and from a server on this machine."""
+"""The catalog of public data sets, the data folder, and files from folders and from a local server."""
 
 import gzip
 import hashlib
@@ -36,7 +36,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def small(**changes: str | None) -> DataSet:
-    """A data set of a plain and a compressed file."""
+    """A data set with a plain and a compressed file."""
     checksum = hashlib.sha256(WORDS).hexdigest()
     return replace(
         DataSet(
@@ -122,7 +122,7 @@ def test_files_are_taken_from_a_folder(layout: str, tmp_path: Path, folder: Path
         folder / "small/packed.txt.gz",
     ]
     assert gzip.decompress((folder / "small/packed.txt.gz").read_bytes()) == WORDS
-    assert fetched(small(), tmp_path / "mine") == []  # they are there
+    assert fetched(small(), tmp_path / "mine") == []  # they exist already
     assert not small().missing()
     write(folder / "small/plain.txt", b"torn")
     assert [file.path for file in small().changed()] == ["plain.txt"]
@@ -163,7 +163,7 @@ def test_files_that_nothing_has_are_answered_with_what_to_do(tmp_path: Path) -> 
 
 
 class Redirects(BaseHTTPRequestHandler):
-    """Sends every visitor to the address that the path names."""
+    """Redirects every request to the address in the path."""
 
     def do_GET(self) -> None:
         self.send_response(302)
@@ -171,14 +171,14 @@ class Redirects(BaseHTTPRequestHandler):
         self.end_headers()
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - as the base has it
-        """Say nothing."""
+        """Log nothing."""
 
 
 class Quiet(SimpleHTTPRequestHandler):
-    """Files of a folder."""
+    """Serves the files of a folder."""
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - as the base has it
-        """Say nothing."""
+        """Log nothing."""
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""The samples that ship with the package: small, whole, credited, and readable by the toolkit."""
+"""The samples of the package are small, complete, credited, and readable by the toolkit."""
 
 import re
 import shutil

@@ -1,4 +1,4 @@
-"""Automata as sets of outputs: what they accept, their products, distances, and expressions."""
+"""Automata as sets of outputs: accepted outputs, products, distances, and regular expressions."""
 
 import itertools
 import re
@@ -34,7 +34,7 @@ def test_products_and_lengths_by_enumeration(first: Machine, second: Machine, le
 @settings(deadline=None, max_examples=100)
 @given(machine=machines(), data=st.data())
 def test_what_a_token_needs(machine: Machine, data: st.DataObject) -> None:
-    """The shortest way to acceptance by enumeration; a table of rows and rows from edges agree."""
+    """The shortest path to acceptance equals enumeration, both from the table and from the edges."""
     automaton = machine.build()
     state = data.draw(st.integers(0, len(machine.accepting) - 1))
     rows = automaton.needs(torch.tensor([[state]]))[0, 0]
@@ -72,7 +72,7 @@ TOKENS = [None, "end", "a", "b", "c", "ab", "bc", "a$^", "", "$"]
 
 @pytest.mark.parametrize("pattern", PATTERNS)
 def test_a_regular_expression_is_pythons(pattern: str) -> None:
-    """Over tokens of several characters: the text decides, however it is cut into tokens."""
+    """Tokens have several characters: only the text counts, not its split into tokens."""
     automaton = regular_expression(pattern, TOKENS, end=1)
     expected = re.compile(pattern)
     accepted = 0

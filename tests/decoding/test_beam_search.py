@@ -15,7 +15,7 @@ from tests.decoding.toys import BEGIN, END, Output, ToyState, ToyStepper, every_
 
 pytestmark = pytest.mark.slow
 
-WIDE = 200  # more than the prefixes of any length below
+WIDE = 200  # more than the number of prefixes of any length below
 
 
 def outputs_of(hypotheses: Hypotheses, item: int) -> list[tuple[int, ...]]:
@@ -24,7 +24,7 @@ def outputs_of(hypotheses: Hypotheses, item: int) -> list[tuple[int, ...]]:
 
 
 def check_against(hypotheses: Hypotheses, item: int, expected: list[Output]) -> None:
-    """Tokens, log-probabilities and weights of the first outputs of one item, in this order."""
+    """Check tokens, log-probabilities and weights of the best outputs of one item, in this order."""
     found = outputs_of(hypotheses, item)[: len(expected)]
     assert found == [output.tokens for output in expected]
     for n, output in enumerate(expected):
@@ -77,8 +77,8 @@ def test_a_beam_as_wide_as_the_space_is_exhaustive(
 def test_the_best_under_penalties_is_found(
     seed: int, alpha: float, offset: float, beta: float, nbest: int, limits: list[int]
 ) -> None:
-    """Against enumeration with scores by hand, each item with a limit of its own; an item that has
-    reached it may stay in the batch for some steps.
+    """The reference enumerates all outputs and computes the scores by hand. Each item has a
+    different limit; an item that has reached its limit may stay in the batch for some steps.
     """
     stepper = ToyStepper(4, seed=seed, sharpness=1.5, dtype=torch.float64)
     mask = torch.tensor([[True, True, True], [True, False, True]] * 2 + [[False, True, True]])
@@ -157,7 +157,7 @@ def most_probable_path(stepper: ToyStepper, offset: int, max_length: int) -> tup
 def test_an_item_alone_is_an_item_in_a_batch(
     seed: int, beam_size: int, alpha: float | None, offsets: list[int], data: st.DataObject
 ) -> None:
-    """To the bit: whoever else is in the batch, stays longer or leaves before."""
+    """An item's result is bit-identical with any other items in the batch."""
     stepper = ToyStepper(5, seed=seed, sharpness=2.0)
     nbest = data.draw(st.integers(1, beam_size))
     how: dict[str, Any] = {
@@ -184,7 +184,7 @@ def test_an_item_alone_is_an_item_in_a_batch(
 
 @pytest.mark.parametrize("seed", range(10))
 def test_equal_scores_are_searched_alike_in_any_batch(seed: int) -> None:
-    """Which of two equal prefixes is kept at the edge of a beam decides about all that follows."""
+    """The choice between two equal prefixes at the edge of a beam changes all later steps."""
     stepper = ToyStepper(100, seed=seed)
     stepper.table = stepper.table.round()
     how: dict[str, Any] = {"begin": BEGIN, "end": END, "max_length": 4, "beam_size": 3, "nbest": 3}
@@ -220,7 +220,7 @@ def test_an_nbest_list_is_sorted_distinct_and_adds_up(seed: int, beam_size: int)
 
 
 class Scripted(ToyStepper):
-    """Tokens are a=2, b=3. "a" is likely first, "b" a little less so, but what follows b is certain."""
+    """Tokens are a=2, b=3. "a" is the likely first token; after "b", another b is almost certain."""
 
     def __init__(self) -> None:
         super().__init__(4)
@@ -237,14 +237,14 @@ class Scripted(ToyStepper):
 
 
 def test_a_live_hypothesis_may_overtake_late() -> None:
-    """The first hypotheses to end are not the best under a length penalty: a search that stops when
-    it has as many as it is wide returns "a" (0.275) and never sees "b b b ...".
+    """Under a length penalty, the first finished hypotheses are not the best: a search that stops
+    as soon as `beam_size` hypotheses have ended returns "a" (0.275) and never sees "b b b ...".
     """
     stepper = Scripted()
     how: dict[str, Any] = {"begin": BEGIN, "end": END, "max_length": 20, "beam_size": 2}
     by_probability = beam_search(stepper, stepper.start(0), **how)
     assert by_probability.tokens[0, 0].tolist() == [2, END]
-    assert len(stepper.calls) < 20  # nothing can overtake 0.275 after b b ... has fallen below it
+    assert len(stepper.calls) < 20  # nothing can overtake 0.275 once b b ... has a lower score
     stepper.calls.clear()
     mean = LengthPenalty(alpha=1.0, offset=0.0)
     by_mean = beam_search(stepper, stepper.start(0), length_penalty=mean, **how)
@@ -266,7 +266,7 @@ def test_penalties_by_hand() -> None:
 
 
 def test_items_leave_the_batch() -> None:
-    """The items that are done are not stepped any more, and the first step has one hypothesis."""
+    """Finished items are not stepped any more, and the first step has one hypothesis."""
     stepper = ToyStepper(6, seed=3, sharpness=2.5)
     offsets = range(64)
     found = beam_search(
@@ -287,13 +287,13 @@ def test_greedy_search_stops_when_all_have_ended() -> None:
     lengths = found.lengths[:, 0]
     assert len(stepper.calls) == int(lengths.max()) < 40
     assert len(lengths.unique()) > 2
-    # A quarter of those in the batch must be done before they leave it, and the last two stay together.
+    # Items leave the batch when a quarter of them are finished; the last two stay together.
     for step, (items, _) in enumerate(stepper.calls):
         assert items == 2 or 3 * items <= 4 * int((lengths > step).sum())
 
 
 def test_results_may_be_trained_on() -> None:
-    """Searches run in inference mode; what they return can be saved for a gradient."""
+    """Searches run in inference mode, but autograd can save their results for the backward pass."""
     stepper = ToyStepper(4)
     found = greedy(stepper, stepper.start(1), begin=BEGIN, end=END, max_length=5)
     embedding = torch.nn.Embedding(4, 2)

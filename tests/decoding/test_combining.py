@@ -37,7 +37,7 @@ def test_an_ensemble_of_one_is_its_member(combine: Any) -> None:
 
 @pytest.mark.parametrize("combine", ["mixture", "product"])
 def test_members_of_one_kind_are_one_of_them(combine: Any) -> None:
-    """Three times the same model, in a search that reorders and drops items."""
+    """The ensemble has the same model three times, in a search that reorders and drops items."""
     stepper = ToyStepper(5, seed=1, sharpness=2.0)
     three = Ensemble([stepper] * 3, shares=[1.0, 2.0, 5.0], combine=combine)
     offsets = range(20)
@@ -106,7 +106,7 @@ def hypotheses_of(outputs: list[list[int]], probabilities: list[float]) -> Hypot
 
 
 def test_minimum_bayes_risk_by_hand() -> None:
-    """The likeliest is an odd one out; the others are near each other."""
+    """The most probable hypothesis is unlike the others, which are similar to each other."""
     outputs = [[7, 8, 9], [2, 3, 4], [2, 3, 5], [2, 3, 6]]
     ranked = minimum_bayes_risk(hypotheses_of(outputs, [0.34, 0.24, 0.22, 0.2]), end=END)
     expected = 0.24 + (0.22 + 0.2) * 2 / 3
@@ -152,7 +152,7 @@ def test_similarities() -> None:
     moved, replaced = [5, 6, 2, 3, 4], [2, 3, 4, 7, 8]
     whole = [2, 3, 4, 5, 6]
     assert ngram_similarity(whole, whole) == pytest.approx(1.0)
-    # A phrase that stands elsewhere is still the phrase.
+    # Moving a phrase keeps its n-grams.
     assert ngram_similarity(moved, whole) > ngram_similarity(replaced, whole)
     assert edit_similarity(moved, whole) < edit_similarity(replaced, whole)
     assert ngram_similarity([2], [3]) == pytest.approx(0.0)

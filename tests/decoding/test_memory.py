@@ -1,4 +1,4 @@
-"""Ten thousand searches leave nothing behind, and one takes memory in proportion to its sizes."""
+"""Ten thousand searches leak no memory, and one search takes memory in proportion to its sizes."""
 
 import subprocess
 import sys
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).resolve().parents[2]
 
-# A process of its own, without the checks of annotations, which have caches of their own.
+# Run in a new process without the annotation checks, which have caches.
 PROGRAM = """
 import gc, resource
 import torch
@@ -68,11 +68,11 @@ def test_ten_thousand_searches_leave_nothing_behind() -> None:
     )
     objects, kibibytes = map(int, run.stdout.split())
     assert objects < 50
-    assert kibibytes < 1024  # a tensor of a few hundred bytes kept by each would be more
+    assert kibibytes < 1024  # a leaked tensor of a few hundred bytes per search would be more
 
 
 class Bytes(TorchDispatchMode):
-    """Counts the bytes of the tensors that are alive."""
+    """Counts the bytes of the live tensors."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -110,7 +110,7 @@ def peak(
     search: Callable[..., Hypotheses], items: int, steps: int, beam_size: int, places: int
 ) -> int:
     stepper = ToyStepper(30, num_places=places)
-    stepper.table[:, END] = -50.0  # all of them go on to the end
+    stepper.table[:, END] = -50.0  # no hypothesis ends early
     state = stepper.start(*range(items))
     with Bytes() as count:
         search(

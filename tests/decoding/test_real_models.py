@@ -1,4 +1,4 @@
-"""Searches of real models, held against teacher forcing."""
+"""Searches with real models, compared with teacher forcing."""
 
 from dataclasses import replace
 from typing import Any
@@ -31,7 +31,7 @@ HOW: dict[str, Any] = {"begin": BEGIN, "end": END, "max_length": 9}
 
 
 def model_of(name: str) -> Seq2Seq:
-    """Weights larger than fresh ones, so that outputs differ from item to item, and end."""
+    """Build a model with large weights: its outputs differ from item to item, and end."""
     torch.manual_seed(0)
     decoder = replace(DECODERS[name], embedding_size=16, hidden_size=16)
     spec = Seq2SeqSpec(decoder=decoder)

@@ -1,4 +1,4 @@
-"""Constraints, prefixes, lengths and repetition: never violated, and no dead end without an error."""
+"""Constraints, prefixes, lengths and repetition are never violated; a dead end raises an error."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -27,7 +27,7 @@ WIDE = 300
 
 
 class Machine(NamedTuple):
-    """An automaton as plain lists: nothing of the library runs while a case is drawn."""
+    """An automaton as plain lists: drawing a case runs no code of the library."""
 
     table: tuple[tuple[int, ...], ...]
     accepting: tuple[bool, ...]
@@ -38,7 +38,7 @@ class Machine(NamedTuple):
         return Automaton.from_table(table, torch.tensor(self.accepting), end=END)
 
     def accepts(self, output: Sequence[int]) -> bool:
-        """By hand."""
+        """Check acceptance by hand."""
         state = 0
         for token in output:
             state = self.table[state][token]
@@ -51,7 +51,7 @@ ANYTHING = Machine(((0,) * W,), (True,))
 
 
 class Rule(NamedTuple):
-    """What one item may be."""
+    """The rule for one item."""
 
     machine: Machine
     prefix: tuple[int, ...]
@@ -59,18 +59,18 @@ class Rule(NamedTuple):
 
 
 class Case(NamedTuple):
-    """Rules for a batch, each item with its own prefix, limit and automaton."""
+    """Rules for a batch; each item has a different prefix, limit and automaton."""
 
     rules: tuple[Rule, ...]
     min_length: int
     ngram: int
 
     def allows(self, output: Output, item: int) -> bool:
-        """By hand."""
+        """Check an output by hand."""
         tokens, (machine, prefix, _) = output.tokens, self.rules[item]
         content = [token for token in tokens if token != END]
         ngrams = [tuple(tokens[i : i + self.ngram]) for i in range(len(tokens) - self.ngram + 1)]
-        # What is forced may repeat itself.
+        # Forced tokens may repeat.
         free = ngrams[max(0, len(prefix) - self.ngram + 1) :] if self.ngram else []
         return (
             tokens[: len(prefix)] == prefix
@@ -80,7 +80,7 @@ class Case(NamedTuple):
         )
 
     def keywords(self) -> dict[str, Any]:
-        """For a search."""
+        """Return the keyword arguments for a search."""
         width = max(len(rule.prefix) for rule in self.rules)
         rows = [[*rule.prefix, *[99] * (width - len(rule.prefix))] for rule in self.rules]
         tokens = torch.tensor(rows, dtype=torch.long).reshape(len(rows), width)
@@ -98,7 +98,7 @@ class Case(NamedTuple):
 
 @st.composite
 def machines(draw: st.DrawFn) -> Machine:
-    """Any automaton of up to four states."""
+    """Draw any automaton of up to four states."""
     num_states = draw(st.integers(1, 4))
     row = st.tuples(*[st.integers(-1, num_states - 1)] * W)
     return Machine(
@@ -155,7 +155,7 @@ def test_a_wide_beam_finds_all_that_is_allowed_and_nothing_else(case: Case, seed
 def test_automata_prefixes_and_lengths_have_no_dead_ends(
     case: Case, seed: int, beam_size: int
 ) -> None:
-    """However narrow the search: if something is allowed, something allowed is found."""
+    """Even the narrowest search finds an allowed output if there is one."""
     stepper = ToyStepper(W, seed=seed, sharpness=3.0)
     how = case.keywords()
     generator = torch.Generator().manual_seed(seed)
@@ -186,7 +186,7 @@ def test_automata_prefixes_and_lengths_have_no_dead_ends(
 @settings(deadline=None, max_examples=100)
 @given(case=cases(ngrams=[1, 2]), seed=st.integers(0, 10**6), beam_size=st.integers(1, 3))
 def test_repetition_is_never_violated(case: Case, seed: int, beam_size: int) -> None:
-    """It looks back at what was written, so that a narrow search may lose its way: then it says so."""
+    """Repetition depends on the whole prefix: a narrow search may find no output, and then raises."""
     stepper = ToyStepper(W, seed=seed, sharpness=3.0)
     allowed = allowed_of(case, stepper, (5, 17))
     try:
@@ -236,7 +236,7 @@ def test_a_prefix_that_all_items_share_is_read_by_one_hypothesis() -> None:
 
 
 def test_a_lexicon_larger_than_the_table() -> None:
-    """Rows are then made from the edges; the same outputs must come out."""
+    """Rows are then computed from the edges; the outputs must be the same."""
     words = [[2, 2], [2, 3, 3], [3], [3, 2, 3, 2]]
     small = lexicon(words, num_tokens=W, end=END)
     stepper = ToyStepper(W, seed=1)

@@ -1,4 +1,4 @@
-"""Samples, with and without replacement, against the probabilities of every output."""
+"""Samples with and without replacement, against the probabilities of every output."""
 
 import math
 from collections import Counter
@@ -28,7 +28,7 @@ def tokens_of(hypotheses: Hypotheses, item: int) -> list[tuple[int, ...]]:
 
 
 def excess(counts: Counter[tuple[int, ...]], expected: dict[tuple[int, ...], float]) -> float:
-    """The chi-square statistic in standard deviations above its mean; rare outputs are pooled."""
+    """Return how many standard deviations chi-square is above its mean; rare outputs are pooled."""
     total = sum(counts.values())
     cells = {key: p for key, p in expected.items() if total * p >= 10}
     rest = 1 - sum(cells.values())
@@ -76,7 +76,7 @@ CHANGES: list[tuple[dict[str, Any], Callable[[Tensor], Tensor]]] = [
 
 @pytest.mark.parametrize(("settings", "change"), CHANGES, ids=[str(c[0]) for c in CHANGES])
 def test_what_is_drawn_from(settings: dict[str, Any], change: Callable[[Tensor], Tensor]) -> None:
-    """Against a model whose probabilities were changed by hand."""
+    """The reference is a model whose probabilities were changed by hand."""
     stepper, changed = ToyStepper(4, seed=2), ToyStepper(4, seed=2)
     rows = [change(row) for row in stepper.table.double().exp()]
     changed.table = torch.stack([row / row.sum() for row in rows]).log()
@@ -92,7 +92,7 @@ def test_what_is_drawn_from(settings: dict[str, Any], change: Callable[[Tensor],
 def test_one_token_is_greedy() -> None:
     stepper = ToyStepper(4, seed=4)
     state = stepper.start(*range(9))
-    # What is sampled is cut off; an output that ended before that is the same.
+    # Sampling truncates long outputs; an output that ends before the limit is the same.
     expected = greedy(stepper, state, begin=BEGIN, end=END, max_length=40)
     assert int(expected.lengths.max()) < 40
     settings: list[dict[str, Any]] = [{"top_k": 1}, {"top_p": 1e-6}, {"temperature": 1e-3}]
@@ -105,7 +105,7 @@ def test_one_token_is_greedy() -> None:
 
 
 def test_a_token_without_probability_is_never_drawn() -> None:
-    """At both ends of what is drawn, and among tokens that are possible."""
+    """This holds at both ends of the random numbers, and between possible tokens."""
     allowed = torch.tensor([0.0, 0.5, 0.0, 0.5, 0.0]).log().expand(1, 3, 5)
     draws = torch.tensor([[[0.0, 0.5, 1 - 2**-53]]], dtype=torch.float64)
     settings: list[dict[str, Any]] = [{}, {"top_k": 4}, {"top_p": 0.999}]
@@ -166,7 +166,7 @@ def test_with_generators_of_their_own_items_are_the_same_in_any_batch(
 
 
 def test_with_generators_of_their_own_other_limits_change_nothing() -> None:
-    """Each item has a longest output of its own."""
+    """Each item has a different maximum length."""
     stepper = ToyStepper(5, seed=5, sharpness=2.0)
     limits = [4, 9, 2, 15, 9]
     how: dict[str, Any] = {"begin": BEGIN, "end": END, "num_samples": 3}
@@ -191,7 +191,7 @@ def test_with_generators_of_their_own_other_limits_change_nothing() -> None:
 
 @pytest.mark.parametrize("generator", [seeded(0), [seeded(0)], None])
 def test_rare_tokens_can_be_drawn(generator: Generators) -> None:
-    """Numbers with 24 bits would fall on 70 of 2,000 tokens with a probability of 2e-9 each."""
+    """Random numbers with 24 bits reach only 70 of 2,000 tokens with a probability of 2e-9 each."""
     torch.manual_seed(0)
     draws = Noise(generator, 1, "sample").uniform([1000], 2)
     assert draws.dtype == torch.float64
@@ -201,15 +201,15 @@ def test_rare_tokens_can_be_drawn(generator: Generators) -> None:
     probs = torch.cat(
         [torch.tensor([1 - 1999 * 2e-9], dtype=torch.float64), torch.full((1999,), 2e-9)]
     )
-    # A number inside the share of each token, whose place starts at the sum of those before.
+    # A number in the middle of each token's interval, which starts at the sum of the previous ones.
     wanted = (probs.cumsum(0) - probs / 2).expand(1, 1, -1)
     _, tokens = _Draw(wanted).choose(0, probs.log().expand(1, 2000, -1))
     assert tokens[0].tolist() == list(range(2000))
 
 
 def test_without_replacement() -> None:
-    """All outputs of a small space, once each; and the order in which they come has the law of
-    draws without replacement: p(first) = p, p(second | first) = p / (1 - p(first)).
+    """Every output of a small space is drawn once, and the order has the law of draws without
+    replacement: p(first) = p, p(second | first) = p / (1 - p(first)).
     """
     stepper = ToyStepper(3, seed=6)
     how: dict[str, Any] = HOW | {"max_length": 2}
@@ -256,7 +256,7 @@ def test_inclusion_probabilities_make_estimates_unbiased() -> None:
 
 
 def test_perturbed_scores_are_gumbel() -> None:
-    """The largest of all has the law of the root, a standard Gumbel: mean 0.5772, variance 1.645."""
+    """The maximum of all scores is distributed as a standard Gumbel: mean 0.5772, variance 1.645."""
     stepper = ToyStepper(4, seed=8)
     drawn = stochastic_beam_search(
         stepper, stepper.start(*[1] * 20_000), num_samples=2, generator=seeded(3), **HOW

@@ -1,4 +1,4 @@
-"""The k largest of rows of any length, by whatever way is fastest."""
+"""The k largest entries of rows of any length, with the fastest method for each size."""
 
 import pytest
 import torch
@@ -10,7 +10,7 @@ from foveal.decoding._selection import largest
 @pytest.mark.parametrize("k", [1, 2, 5, 10])
 def test_the_largest_are_those_of_a_sort(size: int, k: int) -> None:
     generator = torch.Generator().manual_seed(size)
-    # Distinct numbers, some rows with little that is possible.
+    # All numbers are distinct, and some rows have few possible entries.
     rows = torch.stack([torch.randperm(size, generator=generator).double() for _ in range(4)])
     rows[0, : size // 2] = -torch.inf
     expected = rows.sort(1, descending=True)
@@ -22,7 +22,7 @@ def test_the_largest_are_those_of_a_sort(size: int, k: int) -> None:
 
 
 def test_padding_is_never_chosen() -> None:
-    """A row with fewer possible entries than are wanted has places inside the row."""
+    """In a row with fewer possible entries than k, all returned positions are inside the row."""
     rows = torch.full((2, 300), -torch.inf)
     rows[:, 7] = 1.0
     found = largest(rows, 5)

@@ -1,11 +1,11 @@
-"""Small models whose every output can be enumerated, for searches to be held against.
+"""Small models whose outputs can all be enumerated, as references for searches.
 
     key_0 = 0,   key_t = (31 key_{t-1} + y_{t-1} + offset[item] + 1) mod M
     log p(. | y_<t) = table[ key_t ],   weights_t = reads[ key_t ]
 
-The key depends on the whole history and on the item, so that a state that was gathered wrongly, or a
-memory that was kept wrongly, gives other numbers. It is an integer and the rest is looked up, so that
-results are equal to the bit whatever the batch.
+The key depends on the whole history and on the item: a wrongly gathered state or memory gives other
+numbers. The key is an integer that selects a row of a table, therefore results are bit-identical in
+every batch.
 """
 
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ class ToyState(NamedTuple):
 
 
 class ToyStepper:
-    """A random model over `num_tokens` tokens, of which 1 ends an output."""
+    """A random model over `num_tokens` tokens; token 1 ends an output."""
 
     def __init__(
         self,
@@ -64,9 +64,9 @@ class ToyStepper:
 
 
 class Output(NamedTuple):
-    """One output, with what it should come with."""
+    """One output, with its log-probabilities and attention weights."""
 
-    tokens: tuple[int, ...]  # the end symbol last, unless it was cut off
+    tokens: tuple[int, ...]  # ends with the end token, unless it was truncated
     log_probs: tuple[float, ...]
     weights: tuple[Float[Tensor, " S"], ...]
 
@@ -78,8 +78,8 @@ class Output(NamedTuple):
 def every_output(
     stepper: ToyStepper, offset: int, max_length: int, *, complete: bool = True
 ) -> list[Output]:
-    """All outputs of an item that end within a length, the likeliest first; with those that are cut
-    off there, their probabilities sum to 1.
+    """Return all outputs of an item that end within a length, most probable first. Together with
+    the truncated ones, their probabilities sum to 1.
     """
     outputs = _continued(stepper, offset, max_length, 0, BEGIN, Output((), (), ()))
     return sorted(

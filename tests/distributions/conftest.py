@@ -1,4 +1,4 @@
-"""Both ways to compute a structure."""
+"""Both implementations of a structure: C++ kernels and PyTorch operations."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""One small distribution of each kind, built from its scores, for tests that concern all of them."""
+"""One small distribution of each kind, built from its scores, for tests of all distributions."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -81,6 +81,6 @@ SPARSE = {
 
 
 def scores_of(kind: Kind | SparseKind, *batch: int, seed: int = 0) -> Tensor:
-    """Standard normal scores in float64."""
+    """Return standard normal scores in float64."""
     generator = torch.Generator().manual_seed(seed)
     return torch.randn(*batch, *kind.event, generator=generator, dtype=torch.float64)

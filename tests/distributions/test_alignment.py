@@ -18,7 +18,7 @@ pytestmark = pytest.mark.slow
 
 
 def paths(moves: Tensor, mask: Tensor | None) -> Iterator[tuple[Tensor, Tensor]]:
-    """Every path; the mask holds the source items, then the target items."""
+    """Enumerate every path; the mask holds the source items, then the target items."""
     num_rows, num_columns, _ = moves.shape
     num_source = num_rows - 1
     bits = [True] * (num_source + num_columns - 1) if mask is None else mask.tolist()
@@ -115,7 +115,7 @@ def test_ctc_is_the_ctc_loss_of_torch() -> None:
     assert_close(model.log_partition(), -losses)
     assert losses[4] == torch.inf  # four equal labels need seven frames
 
-    # torch's own gradient adds the softmax's normalization to it, so the truth is the marginals.
+    # torch's gradient includes the softmax's normalization, so the reference is the marginals.
     (grad,) = torch.autograd.grad(model.log_partition()[:4].sum(), log_probs)
     assert_close(
         grad.sum(-1),

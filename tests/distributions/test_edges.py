@@ -1,4 +1,4 @@
-"""What every distribution does at the edges: NaN, no items, wrong shapes, autocast, mixed dtypes."""
+"""Edge cases of every distribution: NaN, no items, wrong shapes, autocast, mixed dtypes."""
 
 import gc
 from dataclasses import replace

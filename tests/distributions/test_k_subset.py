@@ -42,7 +42,7 @@ def test_k_subset(data: st.DataObject, batch: int, size: int, seed: int) -> None
     mask = None
     if data.draw(st.booleans()):
         bits = data.draw(st.lists(st.booleans(), min_size=batch * size, max_size=batch * size))
-        # k items are left in every row, or there is no structure and no sample.
+        # Every row keeps k items: with fewer, there is no structure and no sample.
         mask = torch.tensor(bits).reshape(batch, size) | (torch.arange(size) >= size - k)
     torch.manual_seed(seed)
     check(k, torch.randn(batch, size, dtype=torch.float64), mask)

@@ -1,4 +1,4 @@
-"""Categorical, Subset and LinearChain against the laws, on drawn sizes and masks."""
+"""Categorical, Subset and LinearChain against the laws, on random sizes and masks."""
 
 from collections.abc import Iterator
 from itertools import product
@@ -46,7 +46,7 @@ def labelings(
 
 @st.composite
 def masks(draw: st.DrawFn, batch: int, size: int) -> Tensor | None:
-    """None, or any pattern: right padding, left padding, holes, nothing at all."""
+    """None, or any pattern: right padding, left padding, holes, only padding."""
     if draw(st.booleans()):
         return None
     bits = draw(st.lists(st.booleans(), min_size=batch * size, max_size=batch * size))
@@ -61,7 +61,7 @@ laws = settings(max_examples=12, deadline=None, derandomize=True)
 def test_categorical(data: st.DataObject, batch: int, size: int, seed: int) -> None:
     mask = data.draw(masks(batch, size))
     if mask is not None:
-        mask = mask | (torch.arange(size) == 0)  # one choice is left, or there is no structure
+        mask = mask | (torch.arange(size) == 0)  # keep one choice: otherwise there is no structure
     torch.manual_seed(seed)
     scores = torch.randn(batch, size, dtype=torch.float64)
     check_distribution(Categorical, [scores], mask, structures=choices)

@@ -1,4 +1,4 @@
-"""Distributions given by their log-partition alone, against the laws, enumeration and other structures."""
+"""Distributions defined by their log-partition, against the laws, enumeration and other structures."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ def scores_of(*shape: int, seed: int = 0) -> Tensor:
 
 @dataclass(frozen=True, eq=False)
 class Bag(LogPartitionDistribution):
-    """Any subset: structures within one another, and one without parts."""
+    """Any subset: structures can contain one another, and one of them is empty."""
 
     scores: Tensor
     mask: Tensor | None = None
@@ -57,7 +57,7 @@ Node = tuple[int, int, int, Any, Any]  # first word, last word, symbol, and two 
 
 
 def trees(words: list[int], num_symbols: int) -> Iterator[Node]:
-    """Every tree of a grammar with all rules."""
+    """Enumerate every tree of a grammar with all rules."""
     for symbol in range(num_symbols):
         if len(words) == 1:
             yield words[0], words[0], symbol, None, None
@@ -87,7 +87,7 @@ def parses(
 
 
 def next_sibling(word: int, heads: dict[int, int]) -> int:
-    """The dependent of the same head that is next on the way to it; the head itself if there is none."""
+    """Return the next dependent of the same head in the direction of the head, or the head itself."""
     head = heads[word]
     way = range(word + 1, head) if word < head else range(word - 1, head, -1)
     return next((other for other in way if heads.get(other) == head), head)
@@ -144,7 +144,7 @@ def test_sibling_trees_obey_the_laws(
 def check_enumeration(
     distribution: LogPartitionDistribution, every: Iterator[tuple[Tensor, Tensor]]
 ) -> None:
-    """One item with more structures than the laws take."""
+    """Check one item that has too many structures for the law suite."""
     values, scores = (torch.stack(part) for part in zip(*every, strict=True))
     log_probs = scores.log_softmax(0)
     close = partial(assert_close, rtol=1e-9, atol=1e-9)
@@ -218,7 +218,7 @@ def test_a_grammar_with_probabilities_gives_the_probability_of_a_sentence() -> N
 
 @dataclass(frozen=True, eq=False)
 class Careless(LogPartitionDistribution):
-    """A choice, summed with another function than the one that is passed in."""
+    """A choice that ignores the `logsumexp` argument and sums with another function."""
 
     scores: Tensor
     axes: ClassVar[dict[str, str]] = {"scores": "n"}

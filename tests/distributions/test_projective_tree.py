@@ -18,7 +18,7 @@ pytestmark = pytest.mark.slow
 
 
 def is_projective_tree(heads: tuple[int, ...]) -> bool:
-    """Whether heads of the words 1..n, 0 for the root, are a tree whose arcs do not cross."""
+    """Return whether the heads of words 1..n (0 is the root) form a tree without crossing arcs."""
     for word in range(1, len(heads) + 1):
         above, steps = word, 0
         while above != 0:
@@ -125,7 +125,7 @@ def test_an_empty_sentence_has_one_tree() -> None:
 
 def test_no_tree_at_all() -> None:
     arcs = torch.zeros(2, 3, 3)
-    arcs[0, 0] = -torch.inf  # no word can hang on the root
+    arcs[0, 0] = -torch.inf  # no word can attach to the root
     tree = ProjectiveTree(arcs.requires_grad_())
     assert tree.log_partition().tolist()[0] == -torch.inf
     (grad,) = torch.autograd.grad(tree.marginals().square().sum(), arcs)
@@ -144,8 +144,8 @@ def gradient_through_marginals(arcs: Tensor, upstream: Tensor, *, single_root: b
 
 @pytest.mark.parametrize("single_root", [True, False])
 def test_pytorch_struct_issue_72(single_root: bool) -> None:
-    # harvardnlp/pytorch-struct#72: the largest gradient was 19.6, where no more than 12.5 is
-    # possible; it is about 0.16.
+    # harvardnlp/pytorch-struct#72: the largest gradient was 19.6, but the maximum possible is 12.5;
+    # the true value is about 0.16.
     torch.manual_seed(0)
     arcs, upstream = torch.randn(4, 51, 51), torch.rand(4, 51, 51)
     narrow = gradient_through_marginals(arcs, upstream, single_root=single_root)
@@ -193,7 +193,7 @@ def test_samples_of_a_long_sentence_are_trees() -> None:
     for single_root in (True, False):
         tree = ProjectiveTree(torch.randn(2, 31, 31), single_root=single_root)
         drawn = tree.sample((50,))
-        assert tree.log_prob(drawn).isfinite().all()  # which checks each tree
+        assert tree.log_prob(drawn).isfinite().all()  # `log_prob` checks each tree
         ranked = tree.topk(5)
         assert_close(tree.log_prob(ranked.values), ranked.log_probs, rtol=1e-4, atol=1e-4)
         assert torch.equal(ranked.values[0], tree.argmax())

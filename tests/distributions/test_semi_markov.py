@@ -17,7 +17,7 @@ pytestmark = pytest.mark.slow
 
 
 def compositions(total: int, largest: int) -> Iterator[tuple[int, ...]]:
-    """Every way to write `total` as a sum of parts of at most `largest`."""
+    """Enumerate every way to write `total` as a sum of parts of at most `largest`."""
     if total == 0:
         yield ()
     for part in range(1, min(total, largest) + 1):
@@ -47,7 +47,7 @@ def segmentations(
 
 @st.composite
 def masks(draw: st.DrawFn, batch: int, size: int) -> Tensor | None:
-    """None, or any pattern: right padding, left padding, holes, nothing at all."""
+    """None, or any pattern: right padding, left padding, holes, only padding."""
     if draw(st.booleans()):
         return None
     bits = draw(st.lists(st.booleans(), min_size=batch * size, max_size=batch * size))

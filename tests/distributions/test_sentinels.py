@@ -1,4 +1,4 @@
-"""Finite scores in place of -inf, such as -1e9 or the lowest float, forbid what they stand on, exactly."""
+"""Large negative scores such as -1e9 or the lowest float forbid a part exactly, as -inf does."""
 
 from functools import partial
 from itertools import product
@@ -14,7 +14,7 @@ WORDS = 3
 
 
 def all_heads(*, single_root: bool) -> Tensor:
-    """The heads of every tree of three words."""
+    """Return the heads of every tree of three words."""
     chosen = torch.tensor(list(product(range(WORDS + 1), repeat=WORDS)))
     ends = torch.arange(1, WORDS + 1).expand_as(chosen)
     for _ in range(WORDS):
@@ -26,7 +26,7 @@ def all_heads(*, single_root: bool) -> Tensor:
 
 
 def enumerated(arcs: Tensor, *, single_root: bool) -> tuple[Tensor, Tensor]:
-    """log Z (B,) and marginals (B, n+1, n+1), in float64."""
+    """Return log Z (B,) and marginals (B, n+1, n+1), in float64."""
     heads = all_heads(single_root=single_root)
     scores = arcs.double()[:, heads, torch.arange(1, WORDS + 1)].sum(-1)
     log_partition = scores.logsumexp(-1)
@@ -68,7 +68,7 @@ def test_arcs_with_a_sentinel_are_forbidden(
 
 @pytest.mark.parametrize("single_root", [True, False])
 def test_a_tree_of_sentinels_alone_has_their_score(single_root: bool) -> None:
-    """Where every tree has such an arc, log Z is its score up to rounding."""
+    """If every tree has a sentinel arc, log Z is the sentinel's score up to rounding."""
     for sentinel in (-1e4, -1e9, -1e12, -1e20, -1e30):
         arcs = torch.zeros(1, WORDS + 1, WORDS + 1, dtype=torch.float64)
         arcs[:, 0] = sentinel
@@ -89,7 +89,7 @@ def test_a_move_with_the_lowest_number_is_forbidden(dtype: torch.dtype) -> None:
 
 @pytest.mark.parametrize("spread", [1e9, 3e9, 1e10])
 def test_many_states_with_large_scores(spread: float) -> None:
-    """float32 has no digits behind the point there, and what is near the highest is found anew."""
+    """float32 has no fractional digits at this size; scores near the maximum are recomputed."""
     generator = torch.Generator().manual_seed(0)
     unary = spread * torch.randn(200, 3, 14, generator=generator)
     table = spread * torch.randn(14, 14, generator=generator)

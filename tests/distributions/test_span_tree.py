@@ -20,7 +20,7 @@ few_laws = settings(laws, max_examples=4)
 
 
 def brackets(words: list[int]) -> Iterator[list[tuple[int, int]]]:
-    """The spans of every binary tree over these words."""
+    """Enumerate the spans of every binary tree over these words."""
     if len(words) < 2:
         yield [(word, word) for word in words]
         return
@@ -49,7 +49,7 @@ def trees(spans: Tensor, mask: Tensor | None) -> Iterator[tuple[Tensor, Tensor]]
 
 @st.composite
 def masks(draw: st.DrawFn, batch: int, size: int) -> Tensor | None:
-    """None, or any pattern: right padding, left padding, holes, nothing at all."""
+    """None, or any pattern: right padding, left padding, holes, only padding."""
     if draw(st.booleans()):
         return None
     bits = draw(st.lists(st.booleans(), min_size=batch * size, max_size=batch * size))

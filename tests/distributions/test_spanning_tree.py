@@ -41,7 +41,7 @@ def trees(
 
 @st.composite
 def masks(draw: st.DrawFn, batch: int, size: int) -> Tensor | None:
-    """None, or any pattern: right padding, left padding, holes, nothing at all."""
+    """None, or any pattern: right padding, left padding, holes, only padding."""
     if draw(st.booleans()):
         return None
     bits = draw(st.lists(st.booleans(), min_size=batch * size, max_size=batch * size))
@@ -74,7 +74,7 @@ def test_four_words_obey_the_laws(single_root: bool) -> None:
 @settings(max_examples=40, deadline=None, derandomize=True)
 @given(st.integers(1, 5), st.floats(0.1, 0.8), st.integers(0, 9999))
 def test_forbidden_arcs(single_root: bool, num_words: int, share: float, seed: int) -> None:
-    """Sparse graphs: forced roots, closed groups of words, no tree at all; many ties."""
+    """Sparse graphs have forced roots, closed groups of words, no tree at all, or many ties."""
     torch.manual_seed(seed)
     arcs = torch.randint(-1, 2, (num_words + 1, num_words + 1)).double()
     arcs = torch.where(torch.rand_like(arcs) < share, -torch.inf, arcs).requires_grad_()
@@ -96,7 +96,7 @@ def test_forbidden_arcs(single_root: bool, num_words: int, share: float, seed: i
 
 
 def laplacian_log_partition(arcs: Tensor, *, single_root: bool) -> float:
-    """The matrix-tree theorem in 400 digits (Koo et al. 2007, equations 5 and 9)."""
+    """Return log Z by the matrix-tree theorem in 400 digits (Koo et al. 2007, equations 5 and 9)."""
     n = len(arcs) - 1
     with mpmath.workdps(400):
         weights = [[mpmath.exp(mpmath.mpf(score)) for score in row] for row in arcs.tolist()]
@@ -152,7 +152,7 @@ def test_single_precision_at_80_words(single_root: bool) -> None:
 
 @pytest.mark.parametrize("single_root", [True, False])
 def test_the_order_of_words_does_not_matter(single_root: bool) -> None:
-    """Words are eliminated in their order: another order is an independent computation."""
+    """Words are eliminated in their order, so another order is an independent computation."""
     torch.manual_seed(0)
     arcs = (torch.randn(2, 41, 41, dtype=torch.float64) * 30).requires_grad_()
     order = torch.cat([torch.zeros(1, dtype=torch.long), torch.randperm(40) + 1])
@@ -182,7 +182,7 @@ def test_best_and_samples_at_30_words(single_root: bool) -> None:
     best = tree.score(tree.argmax())
     draws = tree.sample((50,))
     assert (tree.score(draws) <= best).all()
-    # The mean score of samples against its expectation, within 5 standard errors.
+    # Compare the mean score of the samples with its expectation, within 5 standard errors.
     scores = tree.score(draws)
     expected = (tree.marginals() * arcs).sum((-2, -1))
     assert ((scores.mean(0) - expected).abs() < 5 * scores.std(0) / 50**0.5).all()

@@ -25,14 +25,14 @@ def gaussian(*shape: int, seed: int = 0) -> Tensor:
 
 
 def assert_equal(found: Tensor, expected: Tensor) -> None:
-    """Equal up to the rounding of float64."""
+    """Assert equality up to float64 rounding."""
     assert_close(found, expected, rtol=1e-9, atol=1e-9)
 
 
 def assert_optimal(scores: Tensor, p: Tensor, alpha: float) -> None:
-    """p maximizes <p, scores> - Omega(p) over the simplex, by the conditions of Karush, Kuhn and
-    Tucker, which are sufficient: scores - gradient of Omega is constant on the support, and not
-    higher outside. The gradient of Omega is p^(alpha - 1) / (alpha - 1).
+    """Assert that p maximizes <p, scores> - Omega(p) over the simplex. The Karush-Kuhn-Tucker
+    conditions are sufficient: scores - gradient of Omega is constant on the support, and not higher
+    outside. The gradient of Omega is p^(alpha - 1) / (alpha - 1).
     """
     assert (p >= 0).all()
     assert_equal(p.sum(), torch.tensor(1.0, dtype=p.dtype))
@@ -43,7 +43,7 @@ def assert_optimal(scores: Tensor, p: Tensor, alpha: float) -> None:
 
 
 def smoothed(scores: Tensor, p: Tensor, alpha: float) -> Tensor:
-    """<p, scores> - Omega(p), written out."""
+    """Return <p, scores> - Omega(p), written out."""
     held = torch.where(p > 0, scores, 0.0)
     return (p * held).sum() - ((p**alpha).sum() - 1) / (alpha * (alpha - 1))
 
@@ -109,7 +109,7 @@ def test_entmax_derivatives(alpha: float) -> None:
 def reference_chain(
     unary: Tensor, transitions: Tensor, mask: Tensor, alpha: float
 ) -> tuple[Tensor, Tensor, Tensor, dict[tuple[int, ...], float]]:
-    """The recursion in plain loops over real positions: the maximum, nodes, pairs, and p(y)."""
+    """Run the recursion in plain loops over real positions: the maximum, nodes, pairs, and p(y)."""
     length, num_states = unary.shape
     real = [t for t in range(length) if mask[t]]
     nodes, pairs = torch.zeros_like(unary), torch.zeros_like(transitions)
@@ -217,11 +217,11 @@ def test_sparse_chain_is_sparse_and_reads_in_one_direction() -> None:
     assert not torch.allclose(chain.marginals(), reverse)
 
 
-# What every distribution here obeys
+# Laws of every sparse distribution
 
 
 def both(scores: Tensor, mask: Tensor | None = None) -> list[AbstractSparseDistribution]:
-    """A choice and a chain on the same numbers (B, T, K) with a mask (B, T)."""
+    """Return a choice and a chain on the same numbers (B, T, K) with a mask (B, T)."""
     choice_mask = None if mask is None else mask.unsqueeze(-1).expand_as(scores).flatten(1)
     transitions = torch.zeros(scores.shape[-1], scores.shape[-1], dtype=scores.dtype)
     return [Sparsemax(scores.flatten(1), choice_mask), SparseChain(scores, transitions, mask)]
@@ -285,7 +285,7 @@ def test_batches_dtypes_and_large_scores(which: int) -> None:
     whole = both(scores)[which].marginals()
     for item in range(6):
         assert_equal(both(scores[item : item + 1])[which].marginals()[0], whole[item])
-    # Multiples of 1/8 are the same number in both precisions, also when they are large.
+    # Multiples of 1/8 are exact in both precisions, also when they are large.
     for scale in (1.0, 1e4):
         wide = (scores * scale).mul(8).round().div(8)
         for one, other in zip(
@@ -315,7 +315,7 @@ def test_samples_stay_in_the_support() -> None:
     samples = chain.sample((4000,), generator=torch.Generator().manual_seed(0))
     frequencies = chain.indicators(samples).mean(0)
     assert not frequencies[~chain.support()].any()
-    # Six standard deviations of a frequency: one seed in 10^8 would fail for each of 24 parts.
+    # Six standard deviations of a frequency: for each of 24 parts, one seed in 10^8 would fail.
     deviation = (chain.marginals() * (1 - chain.marginals()) / 4000).sqrt()
     assert ((frequencies - chain.marginals()).abs() <= 6 * deviation + 1e-12).all()
 

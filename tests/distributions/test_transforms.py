@@ -13,12 +13,12 @@ from foveal.errors import DerivativeError, TransformError
 
 from .every_distribution import DENSE, SPARSE, scores_of
 
-# torch causes these itself when it makes a Jacobian.
+# torch raises these warnings when it computes a Jacobian.
 pytestmark = [pytest.mark.filterwarnings("ignore::DeprecationWarning"), pytest.mark.slow]
 
 # Entmax and SparseChain have kinks; these seeds are away from them.
 EVERY = {**DENSE, **SPARSE}
-# Operations of torch, which has its own rules for them.
+# These use only torch operations, which have derivative rules in torch.
 PLAIN = {"Categorical", "Subset", "PCFG", "SiblingTree"}
 
 
@@ -29,7 +29,7 @@ def total_of(name: str, scores: Tensor) -> Tensor:
 
 
 def along(function: Callable[[Tensor], Tensor], scores: Tensor, direction: Tensor) -> Tensor:
-    """A central difference."""
+    """Return the central difference along a direction."""
     return (function(scores + 1e-6 * direction) - function(scores - 1e-6 * direction)) / 2e-6
 
 

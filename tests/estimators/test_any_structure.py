@@ -1,5 +1,5 @@
-"""Every estimator works with every structure: shapes, 0 and 1, and a finite gradient for each
-potential. What the estimates are worth is shown where they can be enumerated.
+"""Every estimator works with every structure: shapes, values 0 and 1, and a finite gradient for
+each potential. Other tests compare the estimates with enumeration.
 """
 
 from collections.abc import Callable

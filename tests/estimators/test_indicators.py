@@ -1,4 +1,4 @@
-"""`indicators` and `tilt`, which the estimators stand on. The law suite has their laws."""
+"""`indicators` and `tilt`, which the estimators use. The law suite tests their laws."""
 
 import torch
 

@@ -1,7 +1,7 @@
-"""Perturb-and-MAP against what it estimates, in closed form or by quadrature.
+"""Perturb-and-MAP against its expectation, in closed form or by quadrature.
 
-An average of S independent estimates is held against its expectation; it may be off by six of its
-own standard errors, which a right estimator exceeds once in 10^8 for each number compared.
+Each test compares an average of S independent estimates with the expectation. It allows six
+standard errors, which a correct estimator exceeds once in 10^8 for each number compared.
 """
 
 import pytest
@@ -25,7 +25,7 @@ def generator(seed: int = 0) -> torch.Generator:
 def estimates(
     build: type[AbstractDistribution], *potentials: Tensor, direction: Tensor, step: float
 ) -> tuple[Tensor, list[Tensor]]:
-    """S samples and S estimates of the gradient of <direction, m> in each potential.
+    """Return S samples and S estimates of the gradient of <direction, m> in each potential.
 
     A batch of S copies of the potentials gives one estimate for each.
     """
@@ -41,7 +41,7 @@ def assert_mean(found: Tensor, expected: Tensor) -> None:
 
 @pytest.mark.parametrize("step", [0.1, 0.5])
 def test_categorical_is_exact(step: float) -> None:
-    """Gumbel noise and argmax make exact samples; the gradient is a difference of softmax."""
+    """Gumbel noise and argmax give exact samples; the gradient is a difference of two softmaxes."""
     scores = torch.tensor([0.0, 1.0, -0.5, -torch.inf], dtype=torch.float64)
     direction = torch.tensor([1.0, -0.5, 0.25, 0.75], dtype=torch.float64)
     samples, (grads,) = estimates(Categorical, scores, direction=direction, step=step)
@@ -52,7 +52,7 @@ def test_categorical_is_exact(step: float) -> None:
 
 
 def test_the_bias_is_of_second_order_in_the_step() -> None:
-    """What the estimate expects, against the derivative itself."""
+    """The expectation of the estimate is compared with the exact derivative."""
     scores = torch.tensor([0.0, 1.0, -0.5], dtype=torch.float64)
     direction = torch.tensor([1.0, -0.5, 0.25], dtype=torch.float64)
     p = scores.softmax(-1)
@@ -67,7 +67,7 @@ def test_the_bias_is_of_second_order_in_the_step() -> None:
 
 
 def test_subset_is_not_the_sigmoid() -> None:
-    """An item is chosen where score + Gumbel - gamma > 0: 1 - exp(-exp(score - gamma))."""
+    """An item is chosen if score + Gumbel - gamma > 0: 1 - exp(-exp(score - gamma))."""
 
     def chosen(scores: Tensor) -> Tensor:
         return 1 - torch.exp(-torch.exp(scores - EULER_GAMMA))
@@ -82,10 +82,10 @@ def test_subset_is_not_the_sigmoid() -> None:
 
 
 def chain_by_quadrature(unary: Tensor, transitions: Tensor) -> tuple[Tensor, Tensor]:
-    """m of nodes and pairs for two positions of two states, by the midpoint rule.
+    """Return m of nodes and pairs for two positions with two states, by the midpoint rule.
 
-    Only the difference of a position's two noises matters, and it is logistic: a grid over the
-    two differences, equally spaced in probability, is a sum over all noise.
+    Only the difference of a position's two noise variables matters, and it is logistic: a grid over
+    the two differences, equally spaced in probability, is a sum over all noise.
     """
     levels = (torch.arange(1000, dtype=torch.float64) + 0.5) / 1000
     noise = levels.logit()
@@ -98,7 +98,7 @@ def chain_by_quadrature(unary: Tensor, transitions: Tensor) -> tuple[Tensor, Ten
 
 
 def test_chain_by_quadrature_with_the_gradient_of_its_transitions() -> None:
-    """Noise stands on the unary scores alone; the gradient reaches the transitions all the same."""
+    """Only the unary scores get noise, but the gradient also reaches the transitions."""
     unary = torch.tensor([[0.3, 0.0], [0.0, 0.6]], dtype=torch.float64)
     transitions = torch.tensor([[[0.8, -0.4], [-0.2, 0.5]]], dtype=torch.float64)
     direction = torch.tensor([[1.0, -0.3], [0.2, -0.6]], dtype=torch.float64)
@@ -106,7 +106,7 @@ def test_chain_by_quadrature_with_the_gradient_of_its_transitions() -> None:
     samples, (on_unary, on_transitions) = estimates(
         LinearChain, unary, transitions, direction=direction, step=step
     )
-    grid_error = 2e-3  # of 1000 points on each axis
+    grid_error = 2e-3  # with 1000 points on each axis
     nodes, _ = chain_by_quadrature(unary, transitions[0])
     up = chain_by_quadrature(unary + step * direction, transitions[0])
     down = chain_by_quadrature(unary - step * direction, transitions[0])
@@ -120,7 +120,7 @@ def test_chain_by_quadrature_with_the_gradient_of_its_transitions() -> None:
 
 
 def test_independent_positions_are_exact_and_do_not_mix() -> None:
-    """Without transitions a chain is a product of choices, each with its own softmax."""
+    """Without transitions a chain is a product of independent softmax choices."""
     unary = torch.tensor([[0.0, 1.0], [0.5, 0.0]], dtype=torch.float64)
     direction = torch.tensor([[0.0, 0.0], [1.0, 0.0]], dtype=torch.float64)
     flat = torch.zeros(1, 2, 2, dtype=torch.float64)
@@ -150,7 +150,7 @@ def test_batches_seeds_and_dtypes() -> None:
     assert torch.equal(parts, perturb_and_map(chain, 4, generator=generator()))
     grads = torch.autograd.grad((parts[..., 1] ** 2).sum(), (unary, transitions))
     assert [grad.shape for grad in grads] == [(2, 3, 2), (2, 2)]
-    assert_close(grads[0].sum(-1), torch.zeros(2, 3))  # each position moves from state to state
+    assert_close(grads[0].sum(-1), torch.zeros(2, 3))  # moves probability between states
 
 
 def test_errors() -> None:

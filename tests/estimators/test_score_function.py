@@ -1,4 +1,4 @@
-"""The score function is unbiased: exactly, as a sum over all pairs of samples."""
+"""The score function estimator is unbiased: exactly, as a sum over all pairs of samples."""
 
 from itertools import product
 
@@ -28,7 +28,7 @@ REWARDS = torch.randn(8, generator=torch.Generator().manual_seed(1), dtype=torch
 @pytest.mark.parametrize("structure", [LinearChain, SparseChain])
 @pytest.mark.parametrize("num_samples", [1, 2, 3])
 def test_unbiased_by_enumeration(structure: type, num_samples: int) -> None:
-    """E of the estimated gradient, over all tuples of samples, is the gradient of E[reward]."""
+    """The mean of the estimated gradient over all tuples of samples is the gradient of E[reward]."""
     scores = leaves()
     chain = structure(*scores)
     probabilities = chain.log_prob(LABELLINGS).exp()
@@ -49,7 +49,7 @@ def test_unbiased_by_enumeration(structure: type, num_samples: int) -> None:
 
 
 def test_the_baseline_lowers_the_variance() -> None:
-    """A reward far from 0: with the others as baseline, its distance from 0 does not matter."""
+    """The reward is far from 0; with the other samples as baseline, this offset does not matter."""
     scores = torch.zeros(4, requires_grad=True)
     choice = Categorical(scores)
     generator = torch.Generator().manual_seed(0)

@@ -1,4 +1,4 @@
-"""Straight-through: 0 and 1 forward, the Jacobian of the marginals backward."""
+"""Straight-through: values 0 and 1 in the forward pass, the Jacobian of the marginals backward."""
 
 import torch
 from torch.testing import assert_close

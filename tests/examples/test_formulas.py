@@ -1,4 +1,4 @@
-"""The formulas that examples draw mean the same in both notations, and are as deep as asked for."""
+"""The random formulas of the examples mean the same in both notations and have the requested depth."""
 
 from math import prod
 from random import Random
@@ -19,7 +19,7 @@ def depth_of(formula: str) -> int:
 
 
 def value_of_prefix(symbols: list[str], widths: set[int]) -> int:
-    """Takes a formula off the front; `widths` gathers how many arguments operators have."""
+    """Evaluate and remove the first formula; `widths` collects the operators' argument counts."""
     symbol = symbols.pop(0)
     if symbol != "(":
         return int(symbol)

@@ -1,4 +1,4 @@
-"""Texts are found, cut and split as the examples say."""
+"""Texts are found, truncated and split as the examples describe."""
 
 import gzip
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The training loop of the examples that turn one sequence into another."""
+"""The training loop of the sequence-to-sequence examples."""
 
 import sys
 from itertools import count

@@ -1,4 +1,4 @@
-"""A real server, started as a user starts it, and a real browser with a fresh profile."""
+"""A real server, started from the command line, and a real browser with a fresh profile."""
 
 import contextlib
 import signal
@@ -16,12 +16,12 @@ from foveal.bundles import save_bundle
 from tests.tasks.stored import BUNDLES
 from tests.tasks.tiny import train, transduction, upper_cased
 
-SECONDS = 90  # that a start or a page may take on a busy machine
+SECONDS = 90  # limit for starting a server or loading a page on a busy machine
 GOOD = BUNDLES / "0.1.0" / "transduction"  # writes short words in capitals
 
 
 class Served(NamedTuple):
-    """The address of a server, and the file that its errors go to."""
+    """The address of a server, and the file with its error output."""
 
     address: str
     log: Path
@@ -29,7 +29,7 @@ class Served(NamedTuple):
 
 @pytest.fixture(scope="session")
 def other_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A model that has hardly learnt anything."""
+    """A model that is almost untrained."""
     torch.manual_seed(1)
     task = transduction()
     train(task, upper_cased(100), epochs=4, rate=1e-2)
@@ -41,7 +41,7 @@ def other_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def served(other_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """`foveal explore` with a good run and a hasty one, ended by Ctrl-C."""
+    """`foveal explore` with a good run and a barely trained one, ended by Ctrl-C."""
     log = tmp_path_factory.mktemp("server") / "log.txt"
     words = ["explore", str(GOOD), str(other_run), "--no-browser"]
     with log.open("w") as errors, started(words, errors, SECONDS) as (process, address):
@@ -52,7 +52,7 @@ def served(other_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 
 @pytest.fixture(scope="session")
 def chromium() -> Iterator[webdriver.Chrome]:
-    """One browser for all tests, each of which opens the page anew."""
+    """One browser for all tests; each test reloads the page."""
     with contextlib.ExitStack() as stack:
         try:
             browser = stack.enter_context(open_browser())

@@ -1,4 +1,4 @@
-"""The explorer's page as a user sees it: what stands there, and what hands can do."""
+"""The explorer's page as a user sees it: its visible contents, and mouse and keyboard actions."""
 
 from typing import Any
 
@@ -33,7 +33,7 @@ class Panel:
         return self.one("output.text").text
 
     def numbered(self, selector: str, name: str) -> list[float]:
-        """An attribute or a custom property of some elements, as numbers."""
+        """Return an attribute or a custom property of some elements, as numbers."""
         script = (
             "return arguments[0].map((e) => Number(arguments[1].startsWith('--')"
             " ? e.style.getPropertyValue(arguments[1]) : e.getAttribute(arguments[1])))"
@@ -47,7 +47,7 @@ class Panel:
         ActionChains(self.browser).move_to_element(element).perform()
 
     def drag(self, bar: int, share: float) -> None:
-        """Take hold of a bar near its foot and pull it up to a share of its height."""
+        """Grab a bar near its bottom and drag it up to a fraction of its height."""
         track = self.all(".bars .track")[bar]
         height = track.size["height"]
         ActionChains(self.browser).move_to_element_with_offset(
@@ -56,7 +56,7 @@ class Panel:
 
 
 class Page:
-    """The page, opened anew."""
+    """A newly loaded page."""
 
     def __init__(self, browser: Chrome, address: str) -> None:
         self.browser = browser
@@ -71,13 +71,13 @@ class Page:
         return self.browser.find_element(By.ID, name)
 
     def type(self, text: str) -> None:
-        """Type key by key over what stands there, and wait until both runs have answered."""
+        """Replace the input key by key, and wait until both runs have answered."""
         self.at("input").send_keys(Keys.CONTROL, "a")
         self.at("input").send_keys(text)
         self.settled(text)
 
     def settled(self, text: str | None = None) -> None:
-        """Wait until nothing is being asked any more (and the input strip shows the text)."""
+        """Wait until no request is pending (and the input strip shows the text)."""
         script = "return document.querySelectorAll('.panel:not([aria-busy=false])').length"
         self.until(lambda: self.browser.execute_script(script) == 0)
         if text is not None:
@@ -85,7 +85,7 @@ class Page:
             self.until(lambda: "".join(self.second.texts(".inputs .token")) == text)
 
     def press(self, *keys: str) -> None:
-        """Press keys one after the other, wherever the focus is."""
+        """Press keys one after the other on the focused element."""
         chain = ActionChains(self.browser)
         for key in keys:
             chain.send_keys(key)

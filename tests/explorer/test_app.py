@@ -1,4 +1,4 @@
-"""The application without a browser: who is answered, with what, and what is refused."""
+"""The application without a browser: accepted and refused requests, and their answers."""
 
 import asyncio
 import json
@@ -57,7 +57,7 @@ async def request(
     headers: Mapping[str, str] | None = None,
     gone: bool = False,
 ) -> Response:
-    """One request as a server hands it on; `gone`: the asker hangs up once it has asked."""
+    """Send one request as a server does; with `gone`, the client disconnects after the request."""
     parts = [body or b""] if not isinstance(body, list) else body
     pending = [
         {"type": "http.request", "body": part, "more_body": n + 1 < len(parts)}
@@ -258,7 +258,7 @@ def test_who_has_gone_is_not_answered(app: FastAPI) -> None:
 
 def test_a_fault_is_a_line_and_the_log_has_no_text(caplog: pytest.LogCaptureFixture) -> None:
     (broken,) = load_runs([GOOD])
-    broken.task.model = None  # what no file of a user could do
+    broken.task.model = None  # no user file can cause this
     app = build_app([broken])
     with caplog.at_level(logging.DEBUG):
         found = fetch(app, "/api/explain", body=question(input="secret"))
@@ -281,7 +281,7 @@ def test_other_tasks_are_explained_too(kind: str) -> None:
 
 
 def test_a_body_that_never_comes_is_cut() -> None:
-    """The head of a request has come, and half of its body."""
+    """The client has sent the headers of a request and half of its body."""
     sent = list[Any]()
     pending = [{"type": "http.request", "body": b"{", "more_body": True}]
 

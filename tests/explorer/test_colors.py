@@ -1,4 +1,4 @@
-"""The page's colors are the drawings' and can be read on each other."""
+"""The page uses the colors of the drawings, with enough contrast between them."""
 
 import re
 
@@ -30,7 +30,7 @@ def test_every_color_comes_from_the_theme() -> None:
 def test_text_can_be_read_on_what_it_stands_on(theme: Theme) -> None:
     found = TINT.search(assets()["explorer.css"].content.decode())
     assert found is not None
-    most = int(found[1]) / 100  # of ink behind the text of a symbol that is lit
+    most = int(found[1]) / 100  # maximum fraction of ink behind the text of a highlighted token
     assert contrast(channels(theme.text), ramp(theme, most)) >= 4.5
     for name in ("text", "muted", "accent"):
         assert contrast(channels(theme._asdict()[name]), channels(theme.paper)) >= 4.5

@@ -1,4 +1,4 @@
-"""`foveal explore` as it is started, and what it says when it cannot be."""
+"""`foveal explore` from the command line, and its error messages if it cannot start."""
 
 import contextlib
 import http.client
@@ -102,5 +102,5 @@ def test_answers_are_sent_at_once() -> None:
         with socket.create_connection(bound.getsockname(), timeout=SECONDS):
             accepted, _ = bound.accept()
             with accepted:
-                _set_nodelay(accepted)  # what asyncio does with a connection, if it knows it as TCP
+                _set_nodelay(accepted)  # as asyncio does if it recognizes a connection as TCP
                 assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)

@@ -1,4 +1,4 @@
-"""The page in a real browser: it types, points, drags, forces, undoes and compares."""
+"""The page in a real browser: typing, hovering, dragging, forcing, undoing and comparing."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -25,7 +25,7 @@ def page(chromium: Chrome, served: Served) -> Iterator[Page]:
     opened = Page(chromium, served.address)
     opened.type("abc")
     yield opened
-    # Nothing was refused by the browser: no script, style or address that the policy forbids.
+    # The browser refused nothing: there is no script, style or address that the policy forbids.
     assert [entry["message"] for entry in chromium.get_log("browser")] == []
     origins = chromium.execute_script(
         "return performance.getEntriesByType('resource').map((e) => new URL(e.name).origin)"
@@ -60,7 +60,7 @@ def test_every_key_asks_and_the_last_one_counts(page: Page) -> None:
 
 
 def test_an_answer_that_comes_late_is_dropped(page: Page) -> None:
-    # The first question after this is answered after the second, and cannot be called back.
+    # The server answers the first of the next two requests last, and it cannot be canceled.
     page.browser.execute_script("""
         const fetched = window.fetch;
         let count = 0;
@@ -173,9 +173,9 @@ def test_another_symbol_can_be_written(page: Page) -> None:
     page.until(lambda: not panel.one(".error").get_property("hidden"))
     assert "'?'" in panel.one(".error").text
     assert panel.output == "DBC"
-    (entry,) = page.browser.get_log("browser")  # the refusal, which the browser notes too
+    (entry,) = page.browser.get_log("browser")  # the browser also logs the refused request
     assert "status of 400" in entry["message"]
-    page.type("cab")  # what was forced belonged to the other input
+    page.type("cab")  # the forced token belonged to the other input
     assert panel.output == "CAB"
     assert panel.one(".what-if").get_property("hidden")
     assert panel.one(".error").get_property("hidden")
@@ -206,7 +206,7 @@ def test_a_server_that_is_gone_is_said(page: Page) -> None:
     finally:
         online = offline | {"offline": False, "downloadThroughput": -1, "uploadThroughput": -1}
         page.browser.execute_cdp_cmd("Network.emulateNetworkConditions", online)
-        page.browser.get_log("browser")  # the browser, too, says that it is offline
+        page.browser.get_log("browser")  # the browser also logs that it is offline
     page.type("bad")
     assert page.first.output == "BAD"
 
@@ -247,7 +247,7 @@ def test_everything_that_can_be_used_has_a_name(page: Page) -> None:
 
 
 def _common(first: tuple[str, ...], second: tuple[str, ...]) -> int:
-    """The length of a longest common subsequence."""
+    """Return the length of a longest common subsequence."""
     if not first or not second:
         return 0
     if first[0] == second[0]:

@@ -1,4 +1,6 @@
-"""Models of pictures in the explorer: an image is dropped on the page, and lit where each symbol looked."""
+"""Image models in the explorer: a user drops an image on the page, and the page highlights the
+attended cells of each token.
+"""
 
 import base64
 import json
@@ -35,7 +37,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="session")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two models that have hardly learnt anything, of captions and of questions, and some images."""
+    """Two almost untrained models, for captions and for questions, and some images."""
     made = tmp_path_factory.mktemp("pictures")
     examples = bars(made / "bars", 20)
     torch.manual_seed(0)
@@ -112,7 +114,7 @@ def test_texts_and_pictures_are_not_mixed(folder: Path) -> None:
 
 @pytest.fixture(scope="session")
 def pictured(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """`foveal explore` with a model of captions, ended by Ctrl-C."""
+    """`foveal explore` with a captioning model, ended by Ctrl-C."""
     log = tmp_path_factory.mktemp("server") / "log.txt"
     words = ["explore", str(folder / "captions"), "--no-browser"]
     with log.open("w") as errors, started(words, errors, SECONDS) as (process, address):
@@ -121,7 +123,7 @@ def pictured(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator
         assert process.wait(SECONDS) == 0
 
 
-# What a browser does when a file is let go over the page.
+# Simulate dropping a file on the page.
 DROP = """
 const [text, name] = arguments;
 const bytes = Uint8Array.from(atob(text), (one) => one.charCodeAt(0));
@@ -168,11 +170,11 @@ def test_an_image_is_dropped_and_lit_where_it_was_looked_at(
     (first, second), size = panel.all(".picture .cell")[:2], panel.one(".picture img").size
     with Image.open(path) as image:
         scale = size["width"] / image.width
-    # Centered on pixels 0 and 4: the first is cut by the edge of the image.
+    # Centered on pixels 0 and 4: the edge of the image cuts the first.
     assert first.size["width"] == pytest.approx(2.5 * scale, abs=1)
     assert second.size["width"] == pytest.approx(4 * scale, abs=1)
     assert np.isclose(second.location["x"] - first.location["x"], 2.5 * scale, atol=1)
-    # Nothing was refused by the browser's policy.
+    # The browser's policy refused nothing.
     assert [entry["message"] for entry in chromium.get_log("browser")] == []
 
 
@@ -187,4 +189,4 @@ def test_what_is_no_image_is_said_on_the_page(
     panel = Panel(chromium, 0)
     wait.until(lambda _: panel.one(".error").is_displayed())
     assert "the file is PDF" in panel.one(".error").text
-    chromium.get_log("browser")  # of the answer 400, which is meant
+    chromium.get_log("browser")  # clears the expected error 400

@@ -1,4 +1,4 @@
-"""The page's own arithmetic, run in the browser that it is meant for."""
+"""The arithmetic of the page's scripts, run in a real browser."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ def loaded(chromium: Chrome, served: Served) -> Chrome:
 
 
 def call(browser: Chrome, file: str, function: str, *arguments: Any) -> Any:
-    """What a function of one of the page's modules gives."""
+    """Return the result of a function from one of the page's modules."""
     script = (
         "const [file, name, values, done] = arguments;"
         "import(`/assets/${file}`).then((module) => done(module[name](...values)))"

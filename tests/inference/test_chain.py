@@ -1,4 +1,4 @@
-"""The linear chain where it is hard: far-apart scores, long sequences, transforms of torch.func."""
+"""Hard cases of the linear chain: extreme scores, long sequences, transforms of torch.func."""
 
 import pytest
 import torch
@@ -10,8 +10,8 @@ from foveal.inference import chain_best, chain_marginals
 
 
 def disjoint_chains(length: int) -> tuple[Tensor, Tensor]:
-    """Two chains of two states each, joined only by -inf. One alternates +50, -50, the other
-    -50, +50, so that the two total the same and each has probability 1/2.
+    """Two chains of two states each, joined only by -inf. One alternates +50, -50, the other -50,
+    +50. Their totals are equal, so each has probability 1/2.
     """
     unary = torch.zeros(1, length, 4)
     unary[:, 0::2] = torch.tensor([50.0, 50.0, -50.0, -50.0])
@@ -96,7 +96,7 @@ def test_pair_marginals_equal_the_gradient_in_the_transitions() -> None:
 
 
 def test_more_steps_than_fit_one_chunk_of_edges() -> None:
-    """K = 60 takes several runs of edges; the ends of the runs must join."""
+    """K = 60 takes several chunks of edges; the ends of the chunks must join."""
     torch.manual_seed(2)
     unary, transitions = torch.randn(12, 9, 60).double(), torch.randn(1, 1, 60, 60).double()
     chain = LinearChain(unary, transitions[0, 0])

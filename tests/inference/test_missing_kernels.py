@@ -1,4 +1,4 @@
-"""A user without the kernels is told so once."""
+"""Without the kernels, the library warns once."""
 
 import os
 import subprocess

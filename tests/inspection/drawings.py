@@ -1,4 +1,4 @@
-"""What the tests of views share: small inputs for every view, and a reader of drawings."""
+"""Shared helpers of the view tests: small inputs for every view, and a parser of drawings."""
 
 import base64
 import io
@@ -76,7 +76,7 @@ def trace(
 
 
 def tree_trace(words: Sequence[str]) -> AttentionTrace:
-    """Each word is headed by the one before it in the best tree; the first heads the sentence."""
+    """In the best tree, the head of each word is the previous word; the first word is the root."""
     rows = [
         tuple(0.5 if head == word - 1 else 0.3 / len(words) for head in range(len(words)))
         for word in range(len(words))
@@ -105,7 +105,7 @@ def _curves(tokens: Sequence[str]) -> str:
     return curves(series, title="".join(tokens)[:40], y_label="".join(tokens)[:40])
 
 
-# Every view as a function of the tokens it draws, which may be anything at all.
+# Every view as a function of its tokens, which may be arbitrary text.
 def _parallel(tokens: Sequence[str]) -> str:
     axes = [ParallelAxis(name=token, ticks=((0.0, token), (1.0, "1"))) for token in tokens]
     places = tuple(index / len(tokens) if index % 3 else None for index in range(len(tokens)))
@@ -139,13 +139,13 @@ def parsed(drawing: str) -> ET.Element:
 
 
 def titles(drawing: str) -> list[str]:
-    """The hover texts of all marks, without the title of the drawing itself."""
+    """Return the hover texts of all marks, without the title of the drawing."""
     found = [element.text or "" for element in parsed(drawing).iter(f"{SVG}title")]
     return [ISOLATES.sub("", text) for text in found[1:]]
 
 
 def value(text: str) -> float:
-    """The number at the end of a hover text."""
+    """Return the number at the end of a hover text."""
     said = text.rpartition(": ")[2]
     return 0.0 if said.startswith("<") else float(said)
 
@@ -159,7 +159,7 @@ def elements(drawing: str, name: str, class_name: str) -> list[ET.Element]:
 
 
 def pixels(address: str) -> np.ndarray:
-    """Decode a PNG of ours; Pillow checks every checksum."""
+    """Decode a PNG of a drawing; Pillow verifies every checksum."""
     data = base64.b64decode(address.removeprefix("data:image/png;base64,"), validate=True)
     with Image.open(io.BytesIO(data), formats=["PNG"]) as image:
         assert image.mode in ("L", "RGB")

@@ -1,14 +1,14 @@
-"""What every page that the project makes must be, whoever makes it: `check_page`.
+"""Requirements for every page of the project: `check_page`.
 
-    well-formed         tags nest and close, drawings are XML, every id stands once
-    alone               nothing is fetched, nothing runs, under a megabyte
-    legible             text contrasts with what lies behind it by 4.5 to 1 and marks that must be
-                        seen by 3 to 1 (WCAG 2.2, AA), in the light and in the dark scheme, computed
-                        from the colors that the page itself has
-    told                every image has a text in its place
+    well-formed         tags nest and close, drawings are XML, every id is unique
+    self-contained      nothing is fetched, nothing runs, under a megabyte
+    legible             text has a contrast of 4.5 to 1 with its background and marks that must be
+                        seen have 3 to 1 (WCAG 2.2, AA), in the light and in the dark scheme,
+                        computed from the colors of the page
+    described           every image has an alternative text
 
-Contrast is computed of elements as they stand in the page: a number on a cell is held against the ink
-of that cell, anything else against the paper.
+Contrast is computed for elements in the page: for a number on a cell, the background is the ink of
+this cell, otherwise it is the paper.
 """
 
 import re
@@ -30,7 +30,7 @@ Attributes: TypeAlias = dict[str, str]
 
 
 class Reader(HTMLParser):
-    """Keeps what the page is made of, and fails where a tag is not closed."""
+    """Collects the tags, texts and styles of a page, and fails if a tag is not closed."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -63,12 +63,12 @@ class Reader(HTMLParser):
 
 
 def check_page(text: str, *, scripts: bool = False) -> Reader:
-    """Raise AssertionError unless the page is as described above; give what was read of it.
+    """Raise AssertionError unless the page meets the requirements above; return the parsed page.
 
     Args:
         text: the whole page.
-        scripts: whether it may run code of its own, written in the page: only a page that is
-            served, never one that is sent to somebody.
+        scripts: whether the page may contain inline scripts: only a page that is served, never one
+            that users send to each other.
     """
     reader = Reader(text)
     for drawing in re.findall(r"<svg\b.*?</svg>", text, re.DOTALL):
@@ -128,7 +128,7 @@ def _check_told(reader: Reader) -> None:
 
 
 def luminance(channels: Color) -> float:
-    """Relative luminance of channels 0 to 255, by the formula of WCAG 2, written here once more."""
+    """Return the relative luminance of channels 0 to 255; an independent copy of WCAG 2's formula."""
     shares = [channel / 255 for channel in channels]
     red, green, blue = (s / 12.92 if s <= 0.04045 else ((s + 0.055) / 1.055) ** 2.4 for s in shares)
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
@@ -140,7 +140,7 @@ def contrast(one: Color, other: Color) -> float:
 
 
 def rgb(color: str) -> Color:
-    """The channels of #rrggbb or #rgb."""
+    """Return the channels of #rrggbb or #rgb."""
     digits = color.removeprefix("#")
     digits = "".join(2 * digit for digit in digits) if len(digits) == 3 else digits
     red, green, blue = bytes.fromhex(digits)
@@ -148,27 +148,27 @@ def rgb(color: str) -> Color:
 
 
 class Scheme(NamedTuple):
-    """What the styles of a page say in the light or in the dark."""
+    """The styles of a page in the light or in the dark scheme."""
 
     name: str
     rules: Mapping[str, Mapping[str, str]]  # selector -> property -> value
 
     def value(self, selector: str, name: str) -> Color | None:
-        """A color, with variables looked up; None where there is none."""
+        """Return a color, with variables resolved, or None if there is none."""
         text = self.rules.get(selector, {}).get(name, "")
         if found := re.fullmatch(r"var\((--[\w-]+)\)", text):
             text = self.rules.get(":root", {}).get(found[1], "")
         return rgb(text) if re.fullmatch("#(?:[0-9a-f]{3}|[0-9a-f]{6})", text) else None
 
     def of_class(self, name: str) -> Color | None:
-        """The color of a class of drawings, as fill or as stroke."""
+        """Return the color of a class of drawings, from fill or from stroke."""
         selector = f".foveal .{name}"
         fill = self.value(selector, "fill")
         return self.value(selector, "stroke") if fill is None else fill
 
 
 def schemes(styles: list[str]) -> tuple[Scheme, Scheme]:
-    """The light and the dark one; what the dark one does not say is as in the light."""
+    """Return the light and the dark scheme; the dark one inherits missing values."""
     light, dark = dict[str, dict[str, str]](), dict[str, dict[str, str]]()
     for style in styles:
         outside, inside = _parted(re.sub(r"/\*.*?\*/", "", style, flags=re.DOTALL))
@@ -182,7 +182,7 @@ def schemes(styles: list[str]) -> tuple[Scheme, Scheme]:
 
 
 def _parted(style: str) -> tuple[str, str]:
-    """What holds always, and what holds in the dark; other conditions are left out."""
+    """Split a style into general rules and dark rules; drop other conditions."""
     outside, inside = list[str](), list[str]()
     while (found := re.search(r"@media[^{]*\{", style)) is not None:
         depth, end = 1, found.end()
@@ -217,7 +217,7 @@ def _check_legible(reader: Reader) -> None:
 
 
 def _check_drawings(reader: Reader, scheme: Scheme) -> None:
-    """Every text of a drawing, and every mark that must be seen."""
+    """Check every text of a drawing, and every mark that must be seen."""
     paper, ink = scheme.of_class("paper"), scheme.of_class("ink")
     behind, seen = paper, set[str]()
     for tag, attributes in reader.tags:

@@ -49,30 +49,30 @@ TRANSDUCTION = TransductionSpec(
 
 
 class Patient(NamedTuple):
-    """What a run is made of."""
+    """The task, data and settings of a run."""
 
     task: Any  # a spec
     examples: tuple[Example, ...]
     training: TrainingSpec
-    good: float  # what the main metric must reach for the run to have worked
+    good: float  # minimum of the main metric for a successful run
 
 
 def capitals(number: int, seed: int = 0) -> tuple[Example, ...]:
-    """Words, to be written in capitals."""
+    """Return words and the same words in capitals."""
     draw = random.Random(seed)
     words = ("".join(draw.choices("abcde", k=draw.randint(3, 6))) for _ in range(number))
     return tuple(Example(word, word.upper()) for word in words)
 
 
 def sentences(number: int, seed: int = 0) -> tuple[Example, ...]:
-    """Words and their parts of speech."""
+    """Return sentences of words and their parts of speech."""
     draw = random.Random(seed)
     texts = [draw.choices(list(WORDS), k=draw.randint(3, 9)) for _ in range(number)]
     return tuple(Example(" ".join(t), " ".join(WORDS[word] for word in t)) for t in texts)
 
 
 def opinions(number: int, seed: int = 0) -> tuple[Example, ...]:
-    """Sentences, labeled by whether "good" is in them."""
+    """Return sentences, labeled by whether they contain "good"."""
     return tuple(
         Example(example.text, "yes" if "good" in example.text else "no")
         for example in sentences(number, seed)
@@ -80,7 +80,7 @@ def opinions(number: int, seed: int = 0) -> tuple[Example, ...]:
 
 
 def counting(number: int, seed: int = 0) -> tuple[Example, ...]:
-    """Lines that go up the alphabet: what comes next can be known."""
+    """Return stretches of the alphabet: the next letter is predictable."""
     draw = random.Random(seed)
     starts = [draw.randint(0, 12) for _ in range(number)]
     return tuple(Example("".join(chr(97 + s + n) for n in range(12))) for s in starts)
@@ -135,16 +135,16 @@ HEALTHY = {
 
 
 class Treated(NamedTuple):
-    """What came of a run with the doctor beside it."""
+    """The result of a run that the doctor watched."""
 
     task: AbstractTask[Any]
-    said: list[Finding]  # alarms while it went on
+    said: list[Finding]  # alarms during training
     num_probes: int
     score: float
 
 
 def treat(patient: Patient, out: Path, every: int = 60) -> Treated:
-    """Train with the doctor watching, who measures more often than the clock would let him."""
+    """Train while the doctor watches and measures more often than its timer would allow."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(patient.training.seed)
         task = patient.task.build_from(patient.examples[40:])

@@ -1,4 +1,4 @@
-"""The scores of alignments, by hand and by their laws."""
+"""Alignment scores, computed by hand and checked against their laws."""
 
 import pytest
 from hypothesis import given, strategies as st
@@ -33,7 +33,7 @@ def test_by_hand_over_two_pairs() -> None:
 def test_without_possible_links_aer_is_what_f1_leaves(
     found: frozenset[Link], known: frozenset[Link]
 ) -> None:
-    """AER = 1 - F1 where every known link is sure (Och and Ney 2003)."""
+    """AER = 1 - F1 if every gold link is sure (Och and Ney 2003)."""
     scores = alignment_scores([found], [Gold(known, known)])
     if found or known:
         assert scores.aer.value == pytest.approx(100 - scores.f1.value)

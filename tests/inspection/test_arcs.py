@@ -48,7 +48,7 @@ def test_the_best_tree_is_on_top_with_an_arrow_for_each_word() -> None:
     sentence = _real()
     drawing = arcs(sentence)
     assert sentence.best is not None
-    assert [sum(row) for row in sentence.best].count(0) == 1  # one word heads the sentence
+    assert [sum(row) for row in sentence.best].count(0) == 1  # one word is the root
     arrows, lines = elements(drawing, "path", "mark"), elements(drawing, "path", "best")
     assert len(arrows) == len(lines) == len(ENGLISH)
     groups = list(parsed(drawing).iter(f"{SVG}g"))

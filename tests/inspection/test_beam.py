@@ -26,7 +26,7 @@ def test_hypotheses_that_begin_alike_share_a_stem(texts: list[str]) -> None:
     ends = elements(drawing, "g", "leaf")
     assert len(ends) == len(texts)
     heights = [float(end.findall(f"{SVG}circle")[0].get("cy", 0)) for end in ends]
-    assert len(set(heights)) == len(heights)  # each has a line of its own
+    assert len(set(heights)) == len(heights)  # each has a separate line
 
 
 def test_no_two_tokens_overlap_and_the_best_is_straight() -> None:

@@ -1,4 +1,4 @@
-"""Ten healthy runs, trained until they work, raise no alarm: not while they train, not after."""
+"""Ten healthy runs, trained until they work, raise no alarm during or after training."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(autouse=True)
 def _no_curves(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Drawing has tests of its own."""
+    """Skip drawing, which other tests cover."""
     monkeypatch.setattr(_outputs, "draw_curves", lambda log, out: None)
 
 

@@ -1,4 +1,4 @@
-"""Runs that went wrong on purpose, diagnosed by name from their folders, and what outputs betray."""
+"""Runs that fail on purpose, diagnosed by name from their folders, and problems visible in outputs."""
 
 import json
 import random
@@ -60,7 +60,7 @@ REMEDIES = Remedies(HEALTHY["softmax"].task, TrainingSpec(steps=100))
 
 @pytest.fixture(autouse=True)
 def _no_curves(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Drawing has tests of its own."""
+    """Skip drawing, which other tests cover."""
     monkeypatch.setattr(_outputs, "draw_curves", lambda log, out: None)
 
 
@@ -100,7 +100,7 @@ def test_a_run_that_ended_with_a_loss_that_is_no_number_is_examined_too(tmp_path
 
 
 def test_over_fitting_is_named(tmp_path: Path) -> None:
-    """Words whose outputs are drawn at random can be learnt by heart and not otherwise."""
+    """A model can memorize words with random outputs, but cannot generalize."""
     draw = random.Random(0)
     words = ["".join(draw.choices("abcde", k=4)) for _ in range(60)]
     pairs = tuple(Example(word, "".join(draw.choices("VWXYZ", k=4))) for word in words)
@@ -119,13 +119,13 @@ def test_the_same_output_for_everything_is_named(tmp_path: Path) -> None:
     spec = HEALTHY["softmax"].task
     task = spec.build_from(LETTERS)
     with torch.no_grad():
-        task.model.decoder.output.bias[5] += 100.0  # one symbol, again and again
+        task.model.decoder.output.bias[5] += 100.0  # one token, again and again
     save_bundle(task, tmp_path)
     found = {finding.name: finding for finding in examine(tmp_path, LETTERS[:40])}
     assert "outputs too long" in found
     assert "repetition" in found
     with torch.no_grad():
-        task.model.decoder.output.bias[3] += 1000.0  # the end, at once
+        task.model.decoder.output.bias[3] += 1000.0  # the end token, immediately
     save_bundle(task, tmp_path)
     found = {finding.name: finding for finding in examine(tmp_path, LETTERS[:40])}
     assert found["same output"].severity == "alarm"
@@ -147,7 +147,7 @@ def test_examples_are_those_of_the_run_by_default(tmp_path: Path) -> None:
     run = Run(task=spec, train=tsv(file), dev=tsv(file), training=TrainingSpec(steps=2))
     run.fit(tmp_path / "run")
     found = examine(tmp_path / "run")
-    assert "uniform attention" in names(found)  # of a model that has learnt nothing yet
+    assert "uniform attention" in names(found)  # the model is almost untrained
     file.unlink()
     assert "uniform attention" not in names(examine(tmp_path / "run"))
 
@@ -165,7 +165,7 @@ Points = Sequence[float]
 def history(
     losses: Points, scores: Points = (), *, higher: bool = True, norm: float = 0.5
 ) -> History:
-    """A run with these losses, validated evenly."""
+    """Return a run with these losses, validated at even intervals."""
     found = History(metric="accuracy", higher_is_better=higher)
     for step, loss in enumerate(losses, 1):
         found.add(
@@ -236,7 +236,7 @@ def test_unseen_examples_may_cost_more_than_seen_ones_but_not_more_than_guessing
 
 
 def outputs(pairs: Sequence[tuple[str, str, str]], accuracy: float | None = None) -> set[str]:
-    """What is said of sources, references and outputs, each thirty times."""
+    """Return the findings for sources, references and outputs, each repeated thirty times."""
     rows = [list(map(list, texts)) for texts in zip(*pairs, strict=True)]
     many = Written(*(side * 30 for side in rows), traces=[None] * (30 * len(pairs)))
     task = HEALTHY["softmax"].task.build_from(LETTERS)
@@ -259,7 +259,7 @@ def test_what_outputs_betray() -> None:
     assert outputs(wrong, accuracy=0.3) == set()
 
 
-# what is said
+# messages
 
 
 SPECS = {

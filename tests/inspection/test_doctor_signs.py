@@ -1,4 +1,4 @@
-"""Vital signs against what they should be, and the diagnoses of models broken on purpose."""
+"""Vital signs against their expected values, and the diagnoses of models broken on purpose."""
 
 import math
 from collections.abc import Callable
@@ -55,7 +55,7 @@ Task = AbstractTask[Any]
 
 
 def batch_of(task: Task, examples: Any, size: int = 12) -> Any:
-    """Examples of all lengths in one batch; a text in stretches."""
+    """Return examples of all lengths in one batch, or a text in segments."""
     if isinstance(task, LanguageModeling):
         return next(iter(task.batches(InMemory(tuple(examples)), batch_size=size)))
     return task.collate([task.encode(example) for example in examples[:size]])
@@ -87,8 +87,9 @@ def built(spec: Any, examples: Any = LETTERS) -> Any:
 
 @torch.no_grad()
 def make_linear(cell: ElmanCell, radius: float) -> None:
-    """All singular values of the recurrent weights are `radius`, and no input moves the state, so
-    that tanh is at its steepest: each step multiplies a gradient by the radius, as in the lecture.
+    """Set all singular values of the recurrent weights to `radius`, and let no input change the
+    state. Then tanh has its largest slope, and each step multiplies a gradient by the radius, as in
+    the lecture.
     """
     weights = cell.weights
     nn.init.orthogonal_(weights.hidden).mul_(radius)
@@ -182,7 +183,7 @@ def test_norms_are_those_of_the_product_of_jacobians(kind: Any) -> None:
 @pytest.mark.parametrize("options", [{}, {"residual": True}, {"skip": True}])
 @pytest.mark.parametrize("bidirectional", [False, True])
 def test_what_is_read_again_is_what_was_read(options: dict[str, Any], bidirectional: bool) -> None:
-    """Step by step, each cell of the top layer gives what the fused kernel gave."""
+    """Step by step, each cell of the top layer returns the outputs of the fused kernel."""
     torch.manual_seed(0)
     stack = recurrent_stack(6, 6, num_layers=2, bidirectional=bidirectional, **options)
     outer, inputs = nn.Sequential(stack), torch.randn(3, 5, 6)
@@ -216,7 +217,7 @@ def test_saturated_gates_and_dead_units_are_counted() -> None:
     found = diagnosed(task, batch)
     assert "gate saturation" in found
     with torch.no_grad():
-        cell.weights.input_bias[3 * cell.output_size :] = -20.0  # nothing ever comes out
+        cell.weights.input_bias[3 * cell.output_size :] = -20.0  # all outputs are zero
     assert value(task, batch, "units_dead/decoder") > 0.9
     assert "dead units" in diagnosed(task, batch)
 
@@ -238,7 +239,7 @@ ATTENTIONS = {
 
 
 class Pointing(AbstractScorer):
-    """Scores one place far above the others, whatever is asked."""
+    """Scores one position far above the others for every query."""
 
     def __init__(self, place: int) -> None:
         super().__init__()
@@ -300,7 +301,7 @@ def test_attention_stuck_at_the_last_place() -> None:
 
 
 class Blind(AbstractEncoder):
-    """An encoder that is handed a mask and does not look at it, or forgets to hand it on."""
+    """An encoder that ignores its mask, or does not pass it on."""
 
     def __init__(self, inner: AbstractEncoder, *, reads_padding: bool) -> None:
         super().__init__()

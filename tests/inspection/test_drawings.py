@@ -1,4 +1,4 @@
-"""What holds of every view, whatever it draws."""
+"""Requirements for every view and every input."""
 
 import re
 from collections.abc import Sequence
@@ -42,7 +42,7 @@ inputs = pytest.mark.parametrize("tokens", INPUTS.values(), ids=INPUTS)
 
 
 def check_safe(drawing: str) -> ET.Element:
-    """Well-formed, nothing that runs, nothing that is fetched, no id twice."""
+    """A drawing is well-formed, runs and fetches nothing, and has no duplicate id."""
     root = parsed(drawing)
     assert {element.tag.removeprefix(SVG) for element in root.iter()} <= DRAWN_WITH
     keys = [key for element in root.iter() if (key := element.get("id"))]
@@ -83,17 +83,17 @@ def test_any_text_is_escaped_and_kept(tokens: list[str]) -> None:
     for view, draw in VIEWS.items():
         root = check_safe(draw(tokens))
         said = ISOLATES.sub("", "\n".join(title.text or "" for title in root.iter(f"{SVG}title")))
-        # XML reads a carriage return as a line feed: none may be left to be read so.
+        # XML reads a carriage return as a line feed, so there must be none.
         assert "\r" not in said
         drawn = tokens[:8] if view == "curves" else tokens
-        if view == "sentences":  # empty labels at the end fill a sentence up
+        if view == "sentences":  # empty labels at the end pad a sentence
             drawn = [token for token in tokens if token]
         for token in drawn:
             assert ISOLATES.sub("", bounded(token)) in said, view
 
 
 def _span(element: ET.Element) -> tuple[float, float, float]:
-    """The left, the right and the height of a text, by the estimate that layout uses."""
+    """Return the left, right and height of a text, with the estimate of the layout."""
     classes = element.get("class", "").split()
     font = 11.0 if "small" in classes else 14.0 if "word" in classes else 13.0
     room = font * width(element.text or "")
@@ -129,7 +129,7 @@ def test_nothing_is_cut_off(view: str, tokens: Sequence[str]) -> None:
 
 @views
 def test_labels_are_shortened_and_names_are_bounded(view: str) -> None:
-    """A token of a megabyte makes a drawing of some kilobytes."""
+    """A token of a megabyte gives a drawing of some kilobytes."""
     drawing = VIEWS[view](["a" * 1_000_000, "b"])
     assert len(drawing) < 40_000
 

@@ -1,5 +1,5 @@
-"""Every task of the package is explained, reported, examined, explored and served. A new task is added to
-`TASKS`, and nowhere else.
+"""Every task of the package can be explained, reported, examined, explored and served. To cover a
+new task, add it to `TASKS`.
 """
 
 import asyncio

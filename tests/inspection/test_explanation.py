@@ -1,4 +1,4 @@
-"""Explanations against what the tasks themselves predict, and against steps taken by hand."""
+"""Explanations against the predictions of the tasks, and against steps computed by hand."""
 
 import json
 import math
@@ -108,7 +108,7 @@ def test_an_explanation_says_what_a_prediction_says(any_task: Any) -> None:
     for ours, theirs in zip(explanation.nbest, prediction.nbest, strict=True):
         assert math.isclose(ours.score, theirs.score, abs_tol=1e-4)
         assert math.isclose(ours.probability, theirs.probability, abs_tol=1e-4)
-    if explanation.task == "pair_classification":  # whose words read each other, not the label them
+    if explanation.task == "pair_classification":  # words attend to each other here
         assert explanation.others[0] == prediction.trace
     elif prediction.trace is not None:
         rows = [step.weights for step in explanation.steps][: len(prediction.trace.weights)]
@@ -158,7 +158,7 @@ def test_what_a_beam_kept(task: Transduction) -> None:
             total, at = total + math.log(tree[at].probability), tree[at].parent
         scores.append(total)
     assert sorted(scores) == pytest.approx(sorted(one.score for one in explanation.nbest), abs=1e-4)
-    # A step keeps as many beginnings as the beam is wide, and no more.
+    # Each step keeps at most `beam_size` prefixes.
     depths = list[int]()
     for branch in tree:
         depths.append(1 if branch.parent < 0 else depths[branch.parent] + 1)
@@ -179,10 +179,10 @@ def test_an_output_begins_with_its_prefix(task: Transduction) -> None:
 
 
 def test_forcing_what_the_model_reads_changes_nothing(task: Transduction) -> None:
-    # A beam of one: every hypothesis reads as it is told, and others may gain by it.
+    # The beam size is 1: forcing applies to every hypothesis, and others could gain from it.
     free = _explained(task, beam_size=1)
     own = {n: step.weights for n, step in enumerate(free.steps) if step.weights is not None}
-    # Weights need not be normalized.
+    # Weights do not have to be normalized.
     forced = _explained(task, beam_size=1, forced={n: [3 * w for w in own[n]] for n in own})
     assert forced.output == free.output
     assert math.isclose(forced.score, free.score, abs_tol=1e-5)

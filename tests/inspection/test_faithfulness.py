@@ -1,4 +1,4 @@
-"""Erasing places: against scoring by hand, and on models whose attention is right or a lie."""
+"""Erasing positions, against scoring by hand, for faithful and for misleading attention."""
 
 from dataclasses import replace
 
@@ -64,7 +64,7 @@ def test_sums_by_brute_force(seed: int, num_steps: int, num_places: int) -> None
     weights, change = (
         generator.random((num_steps, num_places)),
         np.round(generator.normal(size=(num_places, num_steps)), 1),
-    )  # rounded: some are the same
+    )  # rounded, to get equal values
     attended = random = share = whole_attended = whole_random = 0.0
     for step, row in enumerate(weights):
         most = int(row.argmax())
@@ -82,7 +82,7 @@ def test_sums_by_brute_force(seed: int, num_steps: int, num_places: int) -> None
 def test_attention_that_points_away_from_what_matters_is_caught() -> None:
     change = np.array([[-5.0, -4.0], [-0.1, -0.2], [-1.0, -2.0]])
     faithful, lying = np.array([[0.8, 0.1, 0.1]] * 2), np.array([[0.1, 0.8, 0.1]] * 2)
-    assert step_sums(faithful, change)[2] == 2  # all other places matter less, at both steps
+    assert step_sums(faithful, change)[2] == 2  # all other positions matter less, at both steps
     assert step_sums(lying, change)[2] == 0
 
 
@@ -103,7 +103,7 @@ def test_labels_too() -> None:
     assert isinstance(task, Classification)
     change = erased(task, Example("the good old ship"), ["yes"])
     assert change.shape == (4, 1)
-    assert change[:, 0].argmin() == 1  # "good" makes the label
+    assert change[:, 0].argmin() == 1  # "good" decides the label
     found = faithfulness(task, opinions(60))
     assert found.num_steps == found.num_examples
 

@@ -1,4 +1,4 @@
-"""What a model reads while it writes a given target."""
+"""Attention of a model while it is forced to write a given target."""
 
 from dataclasses import replace
 from typing import Any
@@ -101,7 +101,7 @@ def test_a_batch_changes_nothing(attention: AttentionSpec) -> None:
 def test_a_row_belongs_to_the_symbol_that_its_step_writes(
     attention: AttentionSpec, choices: dict[str, Any]
 ) -> None:
-    """Given its own output, a model looks where it looked when it wrote it."""
+    """Given its own output, a model attends to the same positions as when it wrote the output."""
     task = build(attention, **choices)
     answers = task.predict(EXAMPLES, replace(task.prediction, trace=True, max_length=4))
     written = [replace(e, target=a.output) for e, a in zip(EXAMPLES, answers, strict=True)]
@@ -120,7 +120,7 @@ def test_the_best_path_of_monotone_attention_never_goes_back() -> None:
 
 
 def test_the_posterior_knows_the_symbol_that_is_written() -> None:
-    """Where attention is summed out, the rows of a step change with its own symbol."""
+    """If attention is a latent variable that is summed out, the rows of a step depend on its token."""
     task = build(LatentHardSpec())
     one, other = forced_traces(task, [Example("a b c", "x y"), Example("a b c", "z y")])
     assert one.weights[0] != pytest.approx(other.weights[0], abs=1e-4)

@@ -24,7 +24,7 @@ from tests.inspection.drawings import (
 
 
 def _cells(drawing: str) -> list[tuple[str, float]]:
-    """The hover text and the ink of every cell."""
+    """Return the hover text and the ink of every cell."""
     return [
         (cell.findtext(f"{SVG}title") or "", float(cell.get("fill-opacity", 1)))
         for cell in elements(drawing, "rect", "cell")

@@ -1,4 +1,4 @@
-"""The page of a long input: its words can be read, its tables begin with what matters."""
+"""The page of a long input: its words are readable, and its tables start with the largest weights."""
 
 import random
 import re
@@ -31,7 +31,7 @@ TABLE = re.compile(r"<table>\s*<caption>(.*?)</caption>.*?<tbody>(.*?)</tbody>",
 
 
 def document(size: int) -> list[str]:
-    """Words in sentences of eight to twenty."""
+    """Return words in sentences of eight to twenty."""
     draw, found = random.Random(0), list[str]()
     while len(found) < size:
         sentence = draw.choices(WORDS, k=draw.randint(8, 20))
@@ -63,7 +63,7 @@ def test_words_and_weights_stay_together_in_sentences() -> None:
 def test_the_strongest_sentences_are_kept_of_a_very_long_input() -> None:
     words = [
         f"{n}." if n % 10 == 9 else str(n) for n in range(3000)
-    ]  # weights grow from place to place
+    ]  # weights grow with the position
     found = in_sentences(trace(words))
     kept = [found.sources[place] for part in words_of(found) for place in part]
     assert kept == words[-MOST_WORDS:]

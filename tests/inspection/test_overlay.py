@@ -115,8 +115,8 @@ def test_weight_on_one_cell_is_drawn_over_the_pixels_that_it_sees(row: int, colu
     memory = encoder(image)
     rows, columns = memory.layout.rows, memory.layout.columns
     assert (rows, columns) == (5, 9)
-    # The cell sees 15 x 15 pixels around its center, fewer at an edge: the middle of all that it
-    # would see if the image went on.
+    # The cell sees 15 x 15 pixels around its center, fewer at an edge. Its center is the middle of
+    # the full window, as if the image continued.
     memory.values[0, row * 9 + column].sum().backward()
     assert image.grad is not None
     seen = image.grad[0, 0].nonzero()
@@ -148,7 +148,7 @@ def test_weight_on_one_cell_is_drawn_over_the_pixels_that_it_sees(row: int, colu
     )
     assert place == (row, column)
     assert lit[place]
-    assert lit.sum() == (1 + (row == 4)) * (1 + (column == 8))  # the last goes on to the edge
+    assert lit.sum() == (1 + (row == 4)) * (1 + (column == 8))  # the last cell extends to the edge
     named = f"reads row {row + 1}, column {column + 1}: "
     (cell,) = [
         each for each in drawing.iter(f"{SVG}rect") if named in (each.findtext(f"{SVG}title") or "")

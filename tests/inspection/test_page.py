@@ -1,4 +1,4 @@
-"""The page: one file that holds all it needs."""
+"""The page is one self-contained file."""
 
 import re
 

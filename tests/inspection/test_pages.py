@@ -1,4 +1,4 @@
-"""The check of pages fails where a page is not as it should be, and says why."""
+"""The page check fails if a page violates a requirement, and gives the reason."""
 
 import re
 
@@ -77,7 +77,7 @@ def test_a_color_too_near_to_paper_is_found(
 def test_numbers_are_held_against_the_ink_of_their_cell() -> None:
     text = page("x", [Section(title="y", drawings=(heatmap(trace(ENGLISH, ENGLISH)),))])
     check_page(text)
-    # Black in the light on dark ink, white on pale ink: the page has both, so swapping must fail.
+    # The page has numbers on pale ink and on dark ink: one text color for both must fail.
     with pytest.raises(AssertionError, match=r"text \.kw"):
         check_page(re.sub(r'class="(kw|ww|wk|kk) small"', 'class="kw small"', text))
 

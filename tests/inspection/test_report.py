@@ -1,4 +1,4 @@
-"""The report of a run that was really trained, of one whose files are gone, and of a bare bundle."""
+"""The report of a real run, of a run whose files are gone, and of a bare bundle."""
 
 import json
 import re
@@ -98,7 +98,7 @@ def test_the_curves_are_those_of_the_log(run: Path) -> None:
 def test_examples_that_are_given_are_those_that_are_looked_at(run: Path) -> None:
     text = report(run, upper_cased(20)[:13])
     assert "On 13 examples (given)." in text
-    assert text.count(">given<") >= 2  # scores of the given ones beside those of dev
+    assert text.count(">given<") >= 2  # scores of the given examples next to the dev scores
 
 
 def test_a_report_without_the_files_of_the_run(run: Path, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The laws of alignments made of two directions."""
+"""The laws of alignments that combine two directions."""
 
 from collections.abc import Set
 
@@ -39,7 +39,7 @@ def test_two_that_agree_are_left_alone(links: frozenset[Link]) -> None:
 
 @given(forward=LINKS, backward=LINKS)
 def test_texts_may_change_places(forward: frozenset[Link], backward: frozenset[Link]) -> None:
-    """For the methods whose result does not depend on an order of links."""
+    """This holds for the methods whose result does not depend on the order of links."""
 
     def turned(links: Set[Link]) -> frozenset[Link]:
         return frozenset((j, i) for i, j in links)
@@ -52,7 +52,7 @@ def test_texts_may_change_places(forward: frozenset[Link], backward: frozenset[L
 def test_growing_by_hand() -> None:
     forward = {(0, 0), (1, 1), (1, 2), (3, 4)}
     backward = {(0, 0), (2, 2), (1, 1), (0, 4)}
-    # 1-2 brings target 2 in, beside 1-1; then 2-2 brings source 2 in; 3-4 is beside nothing, and is
-    # taken last for its two words; then 0-4 brings in nothing.
+    # 1-2 adds target 2, next to 1-1; then 2-2 adds source 2; 3-4 has no neighbor and is added last
+    # for its two words; then 0-4 adds nothing.
     grown = symmetrize(forward, backward)
     assert grown == {(0, 0), (1, 1), (1, 2), (2, 2), (3, 4)}

@@ -24,7 +24,7 @@ def test_signs_for_what_has_none() -> None:
     assert shown("a\x07") == "a⟨U+0007⟩"
     assert shown(" a  ") == "␣a␣␣"
     persian = f"{ARABIC[0]}\u200c{ARABIC[1]}"
-    assert shown(persian) == persian  # what joins the parts of a word stays
+    assert shown(persian) == persian  # joiners inside a word stay
 
 
 @given(anything, st.floats(2, 30))

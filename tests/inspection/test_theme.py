@@ -49,7 +49,7 @@ def _rules(style: str) -> dict[str, str]:
 def test_drawings_and_pages_use_these_colors() -> None:
     text = page("Colors", [Section(title="One", drawings=(VIEWS["heatmap"](ENGLISH),))])
     page_style, drawing_style = re.findall(r"<style>(.*?)</style>", text, re.DOTALL)
-    screen = "@media screen and (prefers-color-scheme:dark)"  # so that print is always light
+    screen = "@media screen and (prefers-color-scheme:dark)"  # print is always light
     for theme, style, rest in zip(
         (LIGHT, DARK), drawing_style.split(screen), page_style.split(screen), strict=True
     ):

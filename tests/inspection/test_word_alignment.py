@@ -1,4 +1,4 @@
-"""Links from attention: rules, words of symbols, both directions."""
+"""Links from attention: rules, words made of tokens, both directions."""
 
 from dataclasses import replace
 from itertools import pairwise
@@ -63,7 +63,7 @@ def characters() -> Transduction:
 
 
 def test_a_word_is_read_with_the_sum_over_its_symbols(characters: Transduction) -> None:
-    """By hand, on `ab c` and `x yz`: symbols a b _ c and x _ y z."""
+    """Computed by hand on `ab c` and `x yz`: tokens a b _ c and x _ y z."""
     (pair,) = align(characters, EXAMPLES[:1])
     rows = forced_traces(characters, EXAMPLES[:1])[0].weights
     assert pair.sources == ("ab", "c")

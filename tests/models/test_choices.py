@@ -1,4 +1,4 @@
-"""Whatever a user sets, a spec is built and runs, or says in words why it is not."""
+"""With any settings of a user, a spec builds a model that runs, or raises a readable error."""
 
 from contextlib import suppress
 from typing import Any

@@ -1,4 +1,4 @@
-"""Models that write: the loss is that of the log-probabilities, and search steps through the same."""
+"""Models that write: the loss and the search steps agree with the log-probabilities."""
 
 from typing import Any
 
@@ -63,7 +63,7 @@ MODELS = {
 
 
 def likelihoods(model: AbstractEncoderDecoder, source: Tensor, mask: Tensor | None) -> Tensor:
-    """log p of every target, by the whole table."""
+    """Return log p of every target, from the whole table."""
     log_probs = model(source, mask, TOKENS, MASK).log_probs
     found = log_probs.gather(-1, TARGETS.masked_fill(~MASK, 0).unsqueeze(-1)).squeeze(-1)
     return found.masked_fill(~MASK, 0.0)
@@ -187,7 +187,7 @@ def test_an_encoder_shows_its_trees() -> None:
 
 
 def accuracy(model: Seq2Seq, source: Tensor, targets: Tensor, begin: Tensor) -> float:
-    """How many texts are written without a mistake, each token read back."""
+    """Return the fraction of texts written without an error, with each output token fed back."""
     model.eval()
     stepper, state = model.stepper(), model.start(source)
     tokens, right = begin, torch.ones(len(source), dtype=torch.bool)
@@ -199,7 +199,7 @@ def accuracy(model: Seq2Seq, source: Tensor, targets: Tensor, begin: Tensor) -> 
 
 
 def test_a_seq2seq_learns_to_reverse() -> None:
-    """Texts it has not seen, written without a teacher; the attention runs backwards."""
+    """The model writes unseen texts without teacher forcing; its attention runs backwards."""
     torch.manual_seed(0)
     model = Seq2SeqSpec(
         encoder=TextEncoderSpec(embedding_size=16, hidden_size=32, dropout=0.0),
@@ -226,7 +226,7 @@ def test_a_captioner_learns_to_say_where() -> None:
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
 
     def scenes(count: int) -> tuple[Tensor, Tensor]:
-        """A bright square in one quarter, and the word for its row and for its column."""
+        """Return images with a bright square in one quarter, and the words for its row and column."""
         rows, columns = torch.randint(2, (2, count)).unbind(0)
         images = 0.1 * torch.rand(count, 1, 8, 8)
         for image, row, column in zip(images, rows.tolist(), columns.tolist(), strict=True):

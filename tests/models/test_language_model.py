@@ -1,4 +1,4 @@
-"""The language model: pieces, search, and a text it learns."""
+"""The language model: segments, search, and a text that it learns."""
 
 import pytest
 import torch
@@ -44,7 +44,7 @@ def test_a_search_steps_through_the_same_probabilities() -> None:
 
 
 def test_it_learns_what_comes_next() -> None:
-    """A walk round a circle: the next token is certain, but for the first."""
+    """In a walk around a circle, every token except the first is certain."""
     torch.manual_seed(0)
     model = language_model(1)
     optimizer = torch.optim.Adam(model.parameters(), lr=2e-2)
@@ -55,7 +55,7 @@ def test_it_learns_what_comes_next() -> None:
         loss.backward()
         optimizer.step()
     model.eval()
-    tokens = (torch.arange(9).unsqueeze(1) + torch.arange(12)) % 9  # longer than any it has seen
+    tokens = (torch.arange(9).unsqueeze(1) + torch.arange(12)) % 9  # longer than any training text
     assert (model(tokens[:, :-1]).log_probs.argmax(-1) == tokens[:, 1:]).double().mean() > 0.95
 
 

@@ -1,4 +1,4 @@
-"""Every model, with every choice of its spec that changes how it is wired, obeys the laws."""
+"""Every model obeys the laws, with every setting of its spec that changes the architecture."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -164,7 +164,7 @@ SIZES = {
 
 
 def sizes_of(spec: Any) -> dict[str, int]:
-    """Return the sizes to build a model for; one that copies has one vocabulary."""
+    """Return the vocabulary sizes for a model; a model that copies has one vocabulary."""
     sizes = SIZES[spec.kind]
     copies = isinstance(spec, Seq2SeqSpec) and spec.decoder.copies
     return sizes | {"target_vocabulary": 9} if copies else sizes
@@ -280,6 +280,6 @@ def test_a_spec_read_back_builds_the_same_model(spec: Any) -> None:
 
 @pytest.mark.parametrize("spec", ALL_SPECS, ids=lambda spec: spec.kind)
 def test_weights_are_stored_once_each(spec: Any) -> None:
-    """A file of weights holds each tensor by one name, which readers of safetensors insist on."""
+    """A file of weights stores each tensor under one name, which safetensors requires."""
     parts = spec.build(**sizes_of(spec)).state_dict().values()
     assert len({part.data_ptr() for part in parts if part.numel()}) == len(list(parts))

@@ -1,4 +1,4 @@
-"""A decoder of a user's own, whose state between tokens is a NamedTuple of its own."""
+"""A user-defined decoder, whose state between tokens is a user-defined NamedTuple."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +19,7 @@ SIZE = 6
 
 
 class Last(NamedTuple):
-    """What the next step reads."""
+    """The input of the next step."""
 
     vector: Tensor  # (*batch, A)
     unused: Tensor | None = None
@@ -55,7 +55,7 @@ class LastDecoder(AbstractDecoder):
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LastDecoderSpec(AbstractDecoderSpec):
-    """It reads no memory."""
+    """The spec of a decoder that reads no memory."""
 
     kind: Literal["last"] = "last"
     attention: AttentionSpec | None = setting(None, "it has none")
@@ -95,7 +95,7 @@ def test_a_search_takes_the_steps_of_the_decoder() -> None:
         found = stepper.step(state, tokens)
         expected = model.decoder.step(alone, tokens[0], memory)
         torch.testing.assert_close(found.log_probs[0], expected.log_probs)
-        # Two hypotheses go on from the one, each with its own part of the state.
+        # The hypothesis splits into two, each with a separate part of the state.
         state = stepper.reorder(found.state, torch.tensor([[0, 0]]))
         assert state.decoder.own.vector.shape == (1, 2, SIZE)
         state, alone = stepper.reorder(state, torch.tensor([[1]])), expected.state

@@ -1,4 +1,4 @@
-"""Models that read and decide: classifier, tagger, matcher of pairs, reader of facts."""
+"""Models that read and decide: classifier, tagger, pair matcher, memory network."""
 
 import pytest
 import torch
@@ -38,7 +38,7 @@ def descend(loss: Tensor, optimizer: torch.optim.Optimizer) -> None:
 
 
 def test_a_classifier_learns_which_word_decides() -> None:
-    """The class is which of two words stands somewhere in the text; the attention finds it."""
+    """One of two words is somewhere in the text and decides the class; the attention finds it."""
     torch.manual_seed(0)
     spec = ClassifierSpec(encoder=WORDS, dropout=0.0)
     model = spec.build(vocabulary=10, num_classes=2)
@@ -77,14 +77,14 @@ def test_weights_are_only_where_something_attends() -> None:
 
 
 def test_a_crf_learns_what_may_follow_what() -> None:
-    """Tags that words do not tell apart: every other one is 1, from either parity on."""
+    """The words do not determine the tags: 0 and 1 alternate, and either tag may come first."""
     torch.manual_seed(0)
     model = TaggerSpec(encoder=WORDS).build(vocabulary=3, num_tags=2)
     optimizer = torch.optim.Adam(model.parameters(), lr=5e-2)
     for _ in range(60):
         first = torch.randint(2, (32, 1))
         tags = (first + torch.arange(6)) % 2
-        tokens = torch.cat([first, torch.full((32, 5), 2)], 1)  # only the first word tells
+        tokens = torch.cat([first, torch.full((32, 5), 2)], 1)  # only the first word is informative
         descend(-model(tokens).log_prob(tags).mean(), optimizer)
     model.eval()
     found = model(
@@ -103,7 +103,7 @@ def test_without_a_crf_each_token_is_by_itself() -> None:
 
 
 def test_a_matcher_learns_to_find_what_is_missing() -> None:
-    """Does every word of the second text stand in the first?"""
+    """The model decides whether the first text contains every word of the second."""
     torch.manual_seed(0)
     spec = DecomposableAttentionSpec(encoder=WORDS, hidden_size=32, dropout=0.0)
     model = spec.build(vocabulary=8, num_classes=2)
@@ -131,7 +131,7 @@ def _missing(row: Tensor) -> Tensor:
 
 
 def test_the_facts_of_a_chain_are_its_best_sequence() -> None:
-    """No fact twice in a row, though each step by itself would read the same."""
+    """No fact appears twice in a row, although independent steps would choose the same fact."""
     torch.manual_seed(0)
     spec = MemoryNetworkSpec(steps=ChainStepsSpec(), max_facts=None, num_steps=3)
     model = spec.build(vocabulary=9, num_answers=2).eval()
@@ -159,8 +159,8 @@ def test_a_matcher_has_a_tree_over_each_text() -> None:
 
 
 def stories(count: int) -> tuple[Tensor, Tensor, Tensor]:
-    """Two of three people (1 to 3) hold one of three things (4 to 6) and stand in one of three
-    places (7 to 9): where is the thing? Two facts answer: who has it, and where that one is.
+    """Two of three people (1 to 3) hold one of three things (4 to 6) and are in one of three places
+    (7 to 9): where is the thing? Two facts answer: who has it, and where this person is.
     """
     people = torch.stack([torch.randperm(3)[:2] for _ in range(count)]) + 1
     things = torch.stack([torch.randperm(3)[:2] for _ in range(count)]) + 4

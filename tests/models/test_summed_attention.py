@@ -1,4 +1,4 @@
-"""Attention that is summed out, in a whole model: it learns, and what it aligned is what was meant."""
+"""Latent attention that is summed out: the model learns, and finds the true alignment."""
 
 import pytest
 import torch
@@ -18,12 +18,12 @@ from foveal.networks import LatentDecoder
 pytestmark = pytest.mark.slow
 
 BEGIN, END = 0, 1
-# What each of four letters sounds like; one is said twice, one as two sounds.
+# The sounds of four letters; one letter repeats its sound, and one has two sounds.
 SOUNDS = {0: [2], 1: [3], 2: [4, 4], 3: [5, 6]}
 
 
 def words(count: int, seed: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Words of four letters, their sounds with an end, which letter each comes from, and a mask."""
+    """Return words of four letters, their sounds and an end, the letter of each sound, and a mask."""
     letters = torch.randint(4, (count, 4), generator=torch.Generator().manual_seed(seed))
     sounds = torch.full((count, 9), END)
     places, mask = torch.full((count, 9), -1), torch.zeros(count, 9, dtype=torch.bool)
@@ -36,7 +36,7 @@ def words(count: int, seed: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
 
 
 def taught(attention: LatentHardSpec | LatentMonotoneSpec) -> tuple[Seq2Seq, float, float]:
-    """A model after some steps, with its first loss and its last."""
+    """Return a model after some steps, with its first and its last loss."""
     torch.manual_seed(0)
     model = Seq2SeqSpec(
         encoder=TextEncoderSpec(embedding_size=8, hidden_size=12),

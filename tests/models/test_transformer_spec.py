@@ -1,4 +1,4 @@
-"""TransformerEncoderSpec: as JSON, by single settings, with heads of its own, and in models of every shape."""
+"""TransformerEncoderSpec as JSON, with single settings, with custom heads, and in every model."""
 
 import pytest
 import torch
@@ -66,7 +66,7 @@ def test_heads_that_do_not_fit_are_refused_in_words() -> None:
 
 
 def test_a_tagger_with_spelling_features_learns() -> None:
-    """The tag of a word is the previous word: it needs order and attention.
+    """The tag of a word is the previous word: the model needs order and attention.
 
     Vectors of words with features are wider than the model, and a linear layer projects them.
     """

@@ -1,8 +1,8 @@
-"""What the structures with kernels answer, in the path that FOVEAL_KERNELS chooses.
+"""Results of the structures with kernels, in the path that FOVEAL_KERNELS chooses.
 
     python answers.py OUT
 
-Run by test_paths.py once for each path; writes the answers to OUT.
+test_paths.py runs this program once for each path; it writes the results to OUT.
 """
 
 import sys
@@ -24,7 +24,7 @@ from foveal.distributions import (
 
 Answers = dict[str, Tensor]
 
-# Batch and words: few enough to be computed one by one, and enough to stand side by side in the lanes.
+# Batch and words: small batches are computed one by one, large ones side by side in the lanes.
 SENTENCES = ((3, 1), (4, 5), (2, 18), (3, 33), (19, 6), (33, 18), (16, 33))
 
 
@@ -39,7 +39,7 @@ def forbidden(scores: Tensor, seed: int) -> Tensor:
 
 
 def masked(seed: int, *shape: int) -> Tensor:
-    """Right padding of any length, and holes in every third row."""
+    """Return a mask with right padding of any length, and holes in every third row."""
     generator = torch.Generator().manual_seed(seed)
     lengths = torch.randint(0, shape[-1] + 1, shape[:-1], generator=generator)
     mask = torch.arange(shape[-1]) < lengths.unsqueeze(-1)
@@ -50,7 +50,7 @@ def masked(seed: int, *shape: int) -> Tensor:
 def answers_of(
     name: str, distribution: AbstractDistribution, marginals: Tensor, leaves: list[Tensor]
 ) -> Answers:
-    """Log-partition, marginals, and the gradients of both."""
+    """Return the log-partition, the marginals, and the gradients of both."""
     log_partition = distribution.log_partition()
     possible = torch.where(log_partition > -torch.inf, log_partition, 0.0).sum()
     weights = drawn(9, *marginals.shape).to(marginals.dtype)
@@ -161,7 +161,7 @@ def spanning_trees() -> Answers:
     for dtype in (torch.float32, torch.float64):
         for case, (batch, words) in enumerate(sizes):
             mask = masked(case, batch, words) if case % 2 else None
-            # The last is out of the range of doubles.
+            # The last case is outside the range of doubles.
             spread = 200.0 if case == len(sizes) - 1 else 3.0
             for single_root in (True, False):
                 scores = forbidden(drawn(case, batch, words + 1, words + 1, spread=spread), 5)
@@ -187,7 +187,7 @@ def subsets() -> Answers:
 
 
 def main() -> None:
-    """Write all answers."""
+    """Write all results."""
     torch.set_num_threads(1)
     found = chains() | trees() | bracketings() | segmentations() | alignments()
     found |= spanning_trees() | subsets()

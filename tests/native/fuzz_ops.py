@@ -1,12 +1,11 @@
-"""Call the ops of the C++ kernels with drawn arguments, right and wrong ones, and see that none crashes.
+"""Call the ops of the C++ kernels with random arguments, valid or not, and check that none crashes.
 
     python tests/native/fuzz_ops.py --calls 3000 --seed 0
 
-An op either refuses its arguments with an error, or gives tensors of the shapes that it gives for
-arguments without data. Wrong arguments are right ones with one thing changed: an axis, a size, a
-dtype, the device, or strides and numbers, which every op must take. All calls run in this process,
-so that a read outside a buffer ends it. `scripts/sanitize_kernels.py` runs this on a build with
-sanitizers.
+An op either refuses its arguments with an error, or returns tensors of the shapes that it returns
+for meta tensors. Invalid arguments are valid ones with one change: an axis, a size, a dtype, the
+device, or strides and numbers, which every op must accept. All calls run in this process, and a
+read outside a buffer ends it. `scripts/sanitize_kernels.py` runs this on a build with sanitizers.
 """
 
 import argparse
@@ -25,7 +24,7 @@ OPS = torch.ops.foveal_native
 Arguments = list[Any]
 
 BATCHES, SIZES = (0, 1, 2, 3, 17, 20), (1, 2, 3, 5, 8)
-STATES = (1, 2, 3, 11, 17)  # few, and many: other kernels
+STATES = (1, 2, 3, 11, 17)  # few and many states use different kernels
 ODD_NUMBERS = (torch.nan, torch.inf, -torch.inf, -3.4028234663852886e38, -1e30, 1e30, -1e16, 1e9)
 ODD_DTYPES = (torch.float16, torch.float32, torch.float64, torch.int64, torch.uint8, torch.bool)
 
@@ -157,7 +156,7 @@ CALLS = [
 
 
 def with_other_sizes(tensor: Tensor) -> Tensor:
-    """Other axes, or another size of one."""
+    """Return a tensor with other axes, or with another size of one axis."""
     shape = list(tensor.shape)
     kind = random.choice(("drop", "add", "resize", "resize"))
     if kind == "add" or not shape:
@@ -171,7 +170,7 @@ def with_other_sizes(tensor: Tensor) -> Tensor:
 
 
 def with_other_strides(tensor: Tensor) -> Tensor:
-    """The same numbers, every second of a longer row and the axes in another order in memory."""
+    """Return the same numbers as every second of a longer row, with the axes permuted in memory."""
     if tensor.dim() == 0:
         return tensor
     wide = tensor.transpose(0, -1).repeat_interleave(2, -1)
@@ -179,7 +178,7 @@ def with_other_strides(tensor: Tensor) -> Tensor:
 
 
 def with_odd_numbers(tensor: Tensor) -> Tensor:
-    """Some numbers that no kernel expects; of whole numbers and bools, other ones."""
+    """Replace some floats with numbers that no kernel expects; reverse integers and bools."""
     if not tensor.is_floating_point():
         return tensor.flip(0) if tensor.dim() else tensor
     chosen = torch.rand(tensor.shape) < random.choice((0.05, 0.5, 1.0))
@@ -214,11 +213,11 @@ def shapes(found: Any) -> list[tuple[torch.Size, torch.dtype]]:
 
 
 def call(name: str, arguments: Arguments) -> bool:
-    """Whether the op took the arguments."""
+    """Return whether the op accepted the arguments."""
     op = getattr(OPS, name)
     try:
         found = op(*arguments)
-    except RuntimeError:  # how an op refuses; anything else is a defect
+    except RuntimeError:  # an op refuses with this error; any other error is a bug
         return False
     without_data = [x.to("meta") if isinstance(x, Tensor) else x for x in arguments]
     expected = op(*without_data)
@@ -229,7 +228,7 @@ def call(name: str, arguments: Arguments) -> bool:
 
 
 def fuzz(num_calls: int, seed: int) -> Counter[str]:
-    """Draw calls of all ops in turn; how many were taken and refused."""
+    """Draw calls of all ops in turn; return how many were accepted and refused."""
     random.seed(seed)
     torch.manual_seed(seed)
     counts: Counter[str] = Counter()
@@ -243,7 +242,7 @@ def fuzz(num_calls: int, seed: int) -> Counter[str]:
 
 
 def main() -> None:
-    """Run the calls that the command line asks for."""
+    """Run the calls that the command line specifies."""
     faulthandler.enable()
     parser = argparse.ArgumentParser(description="Call the ops with drawn arguments.")
     parser.add_argument("--calls", type=int, default=3000)

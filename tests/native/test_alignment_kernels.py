@@ -1,4 +1,4 @@
-"""Monotone alignments by the kernels: the ops as torch sees them, their range, and their draws."""
+"""Monotone alignments with the kernels: opcheck, the range of scores, and samples."""
 
 import pytest
 import torch
@@ -11,7 +11,7 @@ pytest.importorskip("foveal_native", reason="foveal-native is not installed")
 
 OPS = torch.ops.foveal_native
 CHECKS = ("test_schema", "test_faketensor")
-FAR = 1e9  # what people write in the place of infinity
+FAR = 1e9  # a common substitute for infinity
 
 
 @pytest.mark.parametrize("with_mask", [True, False])
@@ -30,7 +30,7 @@ def test_the_ops_are_what_their_schemas_say(with_mask: bool) -> None:
 def reference(
     moves: Tensor, weights: Tensor, monkeypatch: pytest.MonkeyPatch
 ) -> tuple[Tensor, ...]:
-    """Log-partition, marginals and the gradient through them by the passes, in float64."""
+    """Return log-partition, marginals and their gradient from PyTorch operations, in float64."""
     with monkeypatch.context() as patch:
         patch.setattr(_native, "_IN_USE", False)
         return answers(moves.double(), weights.double())
@@ -47,11 +47,11 @@ def answers(moves: Tensor, weights: Tensor) -> tuple[Tensor, ...]:
     "kind", ["uniform", "even", "far", "forbidden", "one far move on every path"]
 )
 def test_no_range_of_scores_costs_accuracy(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Sums over paths have their exponents apart, so that none of these over- or underflows."""
+    """Sums over paths store their exponents separately, so none overflows or underflows."""
     generator = torch.Generator().manual_seed(0)
     moves = (torch.rand(2, 150, 40, 3, generator=generator) * 2 - 1) * 50
     if kind == "even":
-        moves = torch.zeros_like(moves)  # of all, what sums grow by most
+        moves = torch.zeros_like(moves)  # the sums grow fastest here
     if kind == "far":
         moves = moves - 5000
     if kind == "forbidden":
@@ -66,7 +66,7 @@ def test_no_range_of_scores_costs_accuracy(kind: str, monkeypatch: pytest.Monkey
 
 
 def test_nothing_is_lost_to_subnormal_numbers_elsewhere() -> None:
-    """The kernels count them as 0 while they run, and leave the processor as it was."""
+    """The kernels flush subnormal numbers to 0 while they run, then restore the processor state."""
     tiny = torch.tensor(1e-40)
     assert OPS.alignment_marginals(torch.randn(1, 30, 30, 3), None)[1].isfinite().all()
     assert (tiny * 0.5).item() > 0
@@ -80,7 +80,7 @@ def test_draws_have_the_marginals_as_their_mean() -> None:
     mask[1, ::3] = False
     model = Alignment(moves, mask)
     drawn = model.sample((20_000,)).float().mean(0)
-    # five standard deviations of a share, of some hundred shares
+    # five standard deviations of a frequency, for some hundred frequencies
     torch.testing.assert_close(drawn, model.marginals(), rtol=0, atol=5 * 0.5 / 20_000**0.5)
 
 

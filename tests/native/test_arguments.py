@@ -1,4 +1,4 @@
-"""The ops refuse arguments that a kernel would read outside of, and name the one that is wrong."""
+"""The ops refuse arguments that would cause reads out of bounds, and name the wrong argument."""
 
 from typing import Any
 
@@ -65,7 +65,7 @@ def test_no_states_and_no_words() -> None:
 
 
 def test_more_items_than_there_are_take_no_memory() -> None:
-    """Any k > n is as impossible as n + 1, also one whose tables would fill the memory."""
+    """Any k > n is as impossible as n + 1, even if its tables would fill the memory."""
     log_partition, found, kept = OPS.k_subset_marginals(torch.zeros(2, 3), None, 10**15)
     assert log_partition.tolist() == [-torch.inf, -torch.inf]
     assert found.sum() == 0

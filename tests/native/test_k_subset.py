@@ -1,4 +1,4 @@
-"""Subsets of k items by the kernels: ops, samples, export."""
+"""Subsets of k items with the kernels: ops, samples, export."""
 
 from itertools import combinations
 

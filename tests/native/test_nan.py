@@ -1,4 +1,4 @@
-"""NaN in, NaN out: an item with a NaN that is read, the items beside it, and NaN where nothing reads."""
+"""A NaN that is read makes only its item NaN, and an unread NaN has no effect."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -12,15 +12,15 @@ from foveal.inference.chain._functions import chain_node_marginals
 
 pytest.importorskip("foveal_native", reason="foveal-native is not installed")
 
-BATCH = 19  # more than one register of items on any processor
+BATCH = 19  # more items than one register holds on any processor
 
 
 class Case(NamedTuple):
-    """A structure: where one of its scores stands, and its functions."""
+    """A structure: the index of one of its scores, and its functions."""
 
     shapes: tuple[tuple[int, ...], ...]  # of the scores
     mask_size: int
-    real: tuple[int, ...]  # a place of the first scores that is read by an item without padding
+    real: tuple[int, ...]  # index of a score that an item without padding reads
     log_partition: Callable[..., Tensor]
     marginals: Callable[..., Tensor]
 
@@ -147,7 +147,7 @@ def test_nan_in_padding_changes_nothing(name: str) -> None:
     scores, mask = drawn(case, torch.float32)
     marginals = case.marginals(*scores, mask)
     unread = marginals == 0
-    if unread.shape != scores[0].shape:  # pairs of a chain: no place of the scores is theirs
+    if unread.shape != scores[0].shape:  # a chain's pairs do not have the scores' shape
         unread = ~mask.unsqueeze(-1).expand(scores[0].shape)
     scores_with_nan = [torch.where(unread, torch.nan, scores[0]), *scores[1:]]
     assert unread.any()
@@ -158,7 +158,7 @@ def test_nan_in_padding_changes_nothing(name: str) -> None:
 
 @pytest.mark.parametrize("states", [3, 12])
 def test_a_table_that_no_step_reads_may_be_nan(states: int) -> None:
-    """Its gradient is 0: no item has two positions."""
+    """The gradient is 0, because no item has two positions."""
     unary = torch.randn(BATCH, 4, states, generator=torch.Generator().manual_seed(0))
     table = torch.full((1, 1, states, states), torch.nan).requires_grad_()
     mask = torch.arange(4).expand(BATCH, 4) == 2

@@ -1,4 +1,4 @@
-"""The ops as torch sees them: schemas, shapes without data, threads; and which tensors take them."""
+"""The ops in torch: schemas, shapes of meta tensors, threads; and the tensors that they accept."""
 
 from collections.abc import Callable
 
@@ -81,7 +81,7 @@ def test_the_ops_of_bracketings_are_what_their_schemas_say(batch: int) -> None:
 
 
 def test_probability_space_gives_way_where_it_would_lose_a_chain() -> None:
-    """Two chains of states that never meet, one far ahead for half of the way, then the other."""
+    """Two chains of states never meet; one is far ahead for the first half, then the other."""
     states, length = 12, 60
     unary = torch.zeros(2, length, states)
     unary[0, : length // 2, ::2], unary[0, length // 2 :, 1::2] = 50.0, 50.0
@@ -121,7 +121,7 @@ def test_threads_change_nothing(operation: Callable[[LinearChain], Tensor]) -> N
 
 @pytest.mark.parametrize("words", [9, 60])  # side by side in the lanes, and one by one
 def test_sentences_of_a_batch_do_not_see_each_other(words: int) -> None:
-    """Neither the threads nor the sentences in the other lanes change what one has."""
+    """Neither the threads nor the sentences in the other lanes change the result of a sentence."""
     torch.manual_seed(2)
     arcs, mask = torch.randn(40, words + 1, words + 1), torch.rand(40, words) > 0.2
     found = OPS.projective_marginals(arcs, mask, True, False)[1]

@@ -15,7 +15,7 @@ native = pytest.importorskip("foveal_native", reason="foveal-native is not insta
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 WIDTHS = ("baseline", "avx2", "avx512")
-# What this processor has: each includes those before it.
+# The instruction sets of this processor: each includes the previous ones.
 NATIVE_PATHS = WIDTHS[: WIDTHS.index(native.instruction_set()) + 1]
 LAWS = (
     "tests/distributions/test_laws.py::test_linear_chain",
@@ -32,7 +32,7 @@ LAWS = (
 )
 
 
-# Shapes are checked where the same tests run on the widest path, and checking takes half of the time.
+# The same tests check shapes on the widest path; checking takes half of the time.
 UNCHECKED = (
     "-m",
     "pytest",
@@ -86,7 +86,7 @@ def test_a_path_agrees_with_the_reference(
 
 
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("path", ["pure", *NATIVE_PATHS[1:-1]])  # the widest runs with all tests
+@pytest.mark.parametrize("path", ["pure", *NATIVE_PATHS[1:-1]])  # all tests use the widest
 def test_a_path_obeys_the_laws(path: str) -> None:
     run(path, *UNCHECKED, *LAWS)
 

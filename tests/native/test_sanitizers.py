@@ -1,4 +1,4 @@
-"""The kernels in a program of their own, under the address and undefined-behavior sanitizers."""
+"""The kernels in a separate program, under the address and undefined-behavior sanitizers."""
 
 import platform
 import shutil

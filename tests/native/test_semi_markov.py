@@ -1,4 +1,4 @@
-"""The ops of semi-Markov models as torch sees them, and what their kernels promise beyond the laws."""
+"""The ops of semi-Markov models in torch, and guarantees of their kernels beyond the laws."""
 
 import pytest
 import torch
@@ -14,7 +14,7 @@ pytest.importorskip("foveal_native", reason="foveal-native is not installed")
 
 OPS = torch.ops.foveal_native
 CHECKS = ("test_schema", "test_faketensor")
-FEW, MANY = 3, 18  # labels: items are in the lanes, or labels are
+FEW, MANY = 3, 18  # labels: the lanes hold items, or labels
 
 
 def random_model(labels: int, *, batch: int = 5, length: int = 6) -> tuple[Tensor, Tensor, Tensor]:

@@ -1,4 +1,4 @@
-"""Spanning trees by the kernels: ops, range, samples, export, threads."""
+"""Spanning trees with the kernels: ops, range, samples, export, threads."""
 
 from collections.abc import Iterator
 from itertools import product
@@ -30,7 +30,7 @@ def test_the_ops_are_what_their_schemas_say(single_root: bool) -> None:
 
 
 def answers(arcs: Tensor, single_root: bool) -> tuple[Tensor, Tensor]:
-    """Marginals, and the gradient of a random sum of them; in float64."""
+    """Return marginals, and the gradient of a random sum of them, in float64."""
     leaf = arcs.detach().requires_grad_()
     marginals = SpanningTree(leaf, single_root=single_root).marginals()
     weights = torch.randn(arcs.shape, generator=torch.Generator().manual_seed(0))
@@ -54,7 +54,7 @@ def test_the_range_of_doubles_holds_scores_of_fifty_either_way(
 
 @pytest.mark.parametrize("single_root", [True, False])
 def test_what_leaves_the_range_is_the_same_in_any_order_of_words(single_root: bool) -> None:
-    """Words are eliminated in their order: another order is an independent computation."""
+    """Words are eliminated in their order, so another order is an independent computation."""
     torch.manual_seed(2)
     arcs = torch.randn(4, 21, 21, dtype=torch.float64) * 400
     assert not OPS.spanning_marginals(arcs, None, single_root)[3].any()
@@ -71,7 +71,7 @@ def test_what_leaves_the_range_is_the_same_in_any_order_of_words(single_root: bo
 def test_where_arcs_are_forbidden_the_range_is_watched(
     single_root: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each arc is in range, the ways that go round what is forbidden may not be."""
+    """Each arc is in range, but a path around a forbidden arc may not be."""
     generator = torch.Generator().manual_seed(3)
     arcs = torch.randn(200, 9, 9, generator=generator, dtype=torch.float64)
     arcs -= 300 * (torch.rand(arcs.shape, generator=generator) < 0.5).double()
@@ -97,8 +97,8 @@ def trees(num_words: int, single_root: bool) -> Iterator[tuple[int, ...]]:
 @pytest.mark.parametrize("single_root", [True, False])
 @pytest.mark.parametrize("cycle", [0.0, 6.0, 60.0])
 def test_samples_have_their_frequencies(single_root: bool, cycle: float) -> None:
-    """By walks, by marginals where walks are long, and by either from draw to draw: a cycle of
-    odds e^6 takes about as many steps as are allowed.
+    """Samples come from walks, from marginals if walks are long, and from both by turns: a cycle of
+    odds e^6 takes about the maximum number of steps.
     """
     generator = torch.Generator().manual_seed(3)
     arcs = torch.randn(4, 4, generator=generator, dtype=torch.float64)
