@@ -181,7 +181,7 @@ def test_a_memory_without_tokens_and_two_vocabularies_are_refused() -> None:
 
 
 def test_coverage_adds_its_loss_to_the_likelihood() -> None:
-    """The weights of the source positions alone count; features may be read again."""
+    """Only the weights of source positions count; the decoder may read features again."""
     torch.manual_seed(0)
     plain = spec().build_from(EXAMPLES)
     covered = replace(spec(), coverage=0.5).build_from(EXAMPLES)
