@@ -109,7 +109,7 @@ def test_growth_counts_what_is_left_behind() -> None:
 def test_the_command_writes_its_part_and_keeps_the_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_native, "_IN_USE", False)  # the command chooses for its process
+    monkeypatch.setattr(_native, "_IN_USE", False)  # the command changes it
     out = tmp_path / "results.json"
     for part, name in (("beam", "beam_rows"), ("memory", "rows")):
         module = seq2seq_search if part == "beam" else seq2seq_memory

@@ -1,7 +1,7 @@
-"""Every command of the how-to guides runs as it is written, on the first lines of the samples and with five updates.
+"""Every command of the how-to guides runs on the first lines of the samples, with five updates.
 
-A guide trains for a minute; here `foveal fit` gets `training.steps` in addition, and `foveal data samples` is followed by
-cutting each file. Everything else is verbatim.
+A guide trains for a minute. This test adds `training.steps` to `foveal fit`, and shortens each file
+after `foveal data samples`. Everything else is verbatim.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""Reading clips: folders of images, moving images and videos, in order and evenly spaced."""
+"""Clips are read from folders of images, animated images and videos, in order and evenly spaced."""
 
 import io
 import sys

@@ -119,7 +119,7 @@ def test_a_fault_is_named_by_its_line(text: bytes, said: str, tmp_path: Path) ->
 
 def test_two_columns_of_one_name(tmp_path: Path) -> None:
     file = write(tmp_path / "some.csv", "text,label,label\na,b,c\n")
-    assert pairs(open_source(file).source) == [("a", "b")]  # by number
+    assert pairs(open_source(file).source) == [("a", "b")]  # selected by column number
     with pytest.raises(DataError, match="several columns have the name 'label'"):
         list(csv(file, "text", "label"))
 

@@ -175,7 +175,7 @@ def test_trees_are_counted_by_cayley() -> None:
 
 @pytest.mark.parametrize("single_root", [True, False])
 def test_best_and_samples_at_30_words(single_root: bool) -> None:
-    """No tree beats the best; samples of a sharp distribution are the best tree."""
+    """No tree beats the best; samples of a peaked distribution are the best tree."""
     torch.manual_seed(0)
     arcs = torch.randn(4, 31, 31, dtype=torch.float64)
     tree = SpanningTree(arcs, single_root=single_root)

@@ -51,7 +51,7 @@ def test_a_change_undoes_later_ones_and_holds_what_came_before(loaded: Chrome) -
         "prefix": ["A", "B", "C", "D"],
         "forced": {"1": [0, 1]},
     }
-    changes = call(loaded, "what_if.js", "write", changes, 1, ["A"], "X")  # that look stays
+    changes = call(loaded, "what_if.js", "write", changes, 1, ["A"], "X")  # the look stays
     assert call(loaded, "what_if.js", "asked", changes) == {
         "prefix": ["A", "X"],
         "forced": {"1": [0, 1]},

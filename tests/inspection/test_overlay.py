@@ -136,7 +136,7 @@ def test_weight_on_one_cell_is_drawn_over_the_pixels_that_it_sees(row: int, colu
     )
     drawing = parsed(overlay(trace, np.zeros((height, width), np.uint8)))
     _, veil = drawing.iter(f"{SVG}image")
-    scale = 168 / width  # of the frame
+    scale = 168 / width  # the frame is 168 wide
     step = [float(veil.get(side, "")) / n for side, n in (("height", 6), ("width", 10))]
     start = [float(veil.get(side, "")) for side in ("y", "x")]
     assert step == pytest.approx([8 * scale, 8 * scale], abs=0.01)

@@ -1,4 +1,4 @@
-"""The numbers of a drawing as text."""
+"""The numbers of a drawing as a text table."""
 
 from dataclasses import replace
 

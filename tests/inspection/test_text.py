@@ -1,4 +1,4 @@
-"""Tokens made visible."""
+"""Invisible characters in tokens are shown by visible signs."""
 
 import pytest
 from hypothesis import given, strategies as st
