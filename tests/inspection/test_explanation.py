@@ -87,7 +87,14 @@ def test_the_data_is_that_of_the_contract_and_json_can_hold_it(any_task: Any) ->
     assert data["task"] == any_task.spec.kind
     assert data["steps"]
     for step in data["steps"]:
-        assert set(step) == {"token", "probability", "alternatives", "weights", "forced"}
+        assert set(step) == {
+            "token",
+            "probability",
+            "alternatives",
+            "weights",
+            "forced",
+            "copied",
+        }
         listed = [each["probability"] for each in step["alternatives"]]
         assert listed == sorted(listed, reverse=True)
         assert sum(listed) <= 1 + 1e-5
