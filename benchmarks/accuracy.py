@@ -1,8 +1,8 @@
-"""How far are marginals, and gradients through them, from the truth? Chains; see `tree_accuracy`.
+"""How large are the errors of marginals and of gradients through them? Chains; for trees see `tree_accuracy`.
 
-The truth is float64 autograd through a plain log-space recursion, the slowest and simplest way.
-The questions are float32: scores of U(-50, 50) over a thousand positions, where log Z is around
-4e4 and a float32 sum of that size is good to 4e-3 only; and two chains that never meet, where a
+The exact values come from float64 autograd through a plain log-space recursion, the slowest and simplest
+method. The inputs are float32: scores of U(-50, 50) over a thousand positions, where log Z is around
+4e4 and a float32 sum of that size is accurate to 4e-3 only; and two chains that never meet, where a
 recursion in probability space loses one of them.
 """
 
@@ -30,14 +30,14 @@ GRADIENT_TARGET = 3e-5
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Marginals, and the gradient in the potentials of their random linear loss."""
+    """Marginals, and the gradient of a random linear loss of them in the potentials."""
 
     marginals: Tensor
     gradient: Tensor
 
 
 def rows() -> Iterator[Row]:
-    """All accuracy rows."""
+    """Yield all accuracy rows."""
     yield from chain_edge_errors()
     yield from chain_unary_errors()
     yield from disjoint_chain_errors()
@@ -88,10 +88,10 @@ def chain_unary_errors() -> Iterator[Row]:
 
 
 def disjoint_chain_errors() -> Iterator[Row]:
-    """Two chains that never meet, one better by 50 a step at first, the other as much later.
+    """Two chains that never meet: one scores 50 more per step in the first half, the other in the second.
 
-    Labels 0 and 1, no way between them (-inf). Both total 0, so that every marginal is 1/2; halfway
-    one of them is exp(-100 T/2) of the other, which no floating-point probability can hold.
+    The transition between labels 0 and 1 is forbidden (-inf). Both chains total 0, hence every marginal is
+    1/2. Halfway, one chain has exp(-100 T/2) times the weight of the other, below any floating-point number.
     """
     half = LENGTH_OF_DISJOINT_CHAINS // 2
     sign = torch.cat([torch.ones(half), -torch.ones(half)])
@@ -139,7 +139,7 @@ def error_rows(
 
 
 def answer(marginals: Callable[[Tensor], Tensor], potentials: Tensor, weights: Tensor) -> Answer:
-    """What a library's marginals are at these potentials, and the gradient of their loss."""
+    """Compute a library's marginals at these potentials, and the gradient of their loss."""
     leaf = potentials.detach().clone().requires_grad_()
     found = marginals(leaf)
     gradient = torch.autograd.grad((found * weights).sum(), leaf)[0]
@@ -156,7 +156,7 @@ def errors_of(answer: Answer, truth: Answer) -> tuple[float, float]:
 
 def largest_difference(answer: Tensor, truth: Tensor) -> float:
     """Return the largest absolute difference."""
-    return (answer.double() - truth.double()).abs().max().item()  # NaN if there is one
+    return (answer.double() - truth.double()).abs().max().item()  # NaN if any element is NaN
 
 
 def _no_unary(edges: Tensor) -> Tensor:

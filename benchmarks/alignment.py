@@ -4,15 +4,14 @@
     python -m benchmarks.alignment digits --kinds softmax segment --seeds 1 2 --keep runs/alignment
     python -m benchmarks.alignment --tanaka runs/tanaka           a translation model on gold links
 
-Models that differ in their attention alone learn to turn formulas, commands and digits into what
-`known_alignments` says they come from; nobody tells them of alignments. With the right output given,
-their attention becomes links by the rule of `foveal align`, and these are scored, beside the share
-of outputs that are right when the model writes by itself.
+Models that differ only in their attention are trained on the formulas, commands and digits of
+`known_alignments`, without the alignments. With teacher forcing, their attention becomes links by the rule
+of `foveal align`. The benchmark scores these links and the accuracy of the model's free-running outputs.
 
-`one step later` links a symbol to what was read after it had been written, by the step that has it as
-its input: if that were the better alignment, attention would lag by a step.
+`one step later` links a token to the positions attended to by the next step, which has the token as its
+input. If that alignment were better, attention would lag by a step.
 
-A run that is in the folder of `--keep` is scored, not trained again.
+A run that is already in the folder of `--keep` is scored, not trained again.
 """
 
 import argparse
@@ -61,7 +60,7 @@ OUT = Path("results/alignment.json")
 KYOTO = ("align_gold_jaen/jaen.src-tgt", "align_gold_jaen/jaen.gold")
 SCAN = "scan/tasks_{}_simple.txt.gz"
 NUM_TESTED = 300
-SHORT = 12  # words, about the longest that a model of Tanaka has read
+SHORT = 12  # words, about the longest sentence in the training set of a Tanaka model
 
 KINDS: dict[str, AttentionSpec] = {
     "softmax": SoftmaxSpec(scorer=BilinearSpec()),
@@ -74,14 +73,14 @@ KINDS: dict[str, AttentionSpec] = {
 
 
 class Pairs(NamedTuple):
-    """What is learnt, and what is asked about."""
+    """The training pairs and the test pairs."""
 
     train: Sequence[Known]
     test: Sequence[Known]
 
 
 class Case(NamedTuple):
-    """A kind of pairs, and for how many updates it is learnt."""
+    """A kind of pairs, and the number of training steps."""
 
     title: str
     pairs: Callable[[], Pairs]
@@ -99,7 +98,7 @@ def formulas() -> Pairs:
 
 @cache
 def commands() -> Pairs:
-    """SCAN, the simple split; of its test file an even cut."""
+    """SCAN, the simple split; the test pairs are evenly spaced in its test file."""
     train, test = (list(read_commands(DATA / SCAN.format(part))) for part in ("train", "test"))
     return Pairs(train, test[:: len(test) // NUM_TESTED][:NUM_TESTED])
 
@@ -119,7 +118,7 @@ CASES = {
 
 
 def run_of(attention: AttentionSpec, train: Path, steps: int, seed: int) -> Run:
-    """The same model and budget for every kind of attention."""
+    """Return a run with the same model and budget for every kind of attention."""
     return Run(
         task=TransductionSpec(
             source=WhitespaceSpec(),
@@ -142,7 +141,7 @@ def run_of(attention: AttentionSpec, train: Path, steps: int, seed: int) -> Run:
 
 
 def trained(case: str, kind: str, seed: int, folder: Path) -> Transduction:
-    """The model of one case, kind and seed, from the folder if it is there."""
+    """Return the model of one case, kind and seed, from the folder if it is already there."""
     out, train = folder / f"{case}-{kind}-{seed}", folder / f"{case}.tsv"
     if not (out / "metrics.json").exists():
         if not train.exists():
@@ -156,7 +155,7 @@ def trained(case: str, kind: str, seed: int, folder: Path) -> Transduction:
 
 
 def scores_of(task: Transduction, test: Sequence[Known]) -> dict[str, Metric]:
-    """Figures of one model by their name."""
+    """Return the scores of one model by name."""
     examples, gold = [known.example for known in test], [known.gold for known in test]
     found = alignment_scores([pair.links for pair in align(task, examples)], gold)
     traces = forced_traces(task, examples)
@@ -174,8 +173,9 @@ def scores_of(task: Transduction, test: Sequence[Known]) -> dict[str, Metric]:
 
 
 def _selected(trace: AttentionTrace, steps: int) -> set[Link]:
-    """What was selected by the step that wrote each symbol, or so many steps later: the links of
-    argmax, for symbols here are words.
+    """Link each token to the positions selected by the step that wrote it, or by a step `steps` later.
+
+    Each token gets the links of argmax, because tokens are words here.
     """
     assert trace.best is not None
     rows = trace.best[steps : steps + len(trace.targets) - 1]
@@ -183,8 +183,9 @@ def _selected(trace: AttentionTrace, steps: int) -> set[Link]:
 
 
 def measure(case: str, kind: str, seeds: Sequence[int], folder: Path) -> list[Row]:
-    """The rows of one case and one kind of attention. The spread is that of the seeds or, of one
-    alone, the 95 % interval over the test pairs.
+    """Return the rows of one case and one kind of attention.
+
+    The spread is over seeds; with a single seed, it is the 95 % interval over the test pairs.
     """
     test = CASES[case].pairs().test
     found = [scores_of(trained(case, kind, seed, folder), test) for seed in seeds]
@@ -205,7 +206,7 @@ def measure(case: str, kind: str, seeds: Sequence[int], folder: Path) -> list[Ro
 
 
 def measure_translation(run: Path) -> list[Row]:
-    """A Japanese-English model on gold links of another domain (Kyoto articles of Wikipedia)."""
+    """Score a Japanese-English model on gold links of another domain (Kyoto articles of Wikipedia)."""
     examples = list(read_fast_align(str(DATA / KYOTO[0])) or ())
     task = load_bundle(run)
     sizes = [_size(example) for example in examples]
@@ -226,7 +227,7 @@ def measure_translation(run: Path) -> list[Row]:
 
 
 def _unknown(task: AbstractTask[Any], examples: Sequence[Example]) -> Row:
-    """How far the texts are from those that the model has read."""
+    """Return the fraction of unknown tokens, a measure of how far the texts are from the training set."""
     known = task.vocabularies.target
     symbols = [word for e in examples for word in task.spec.target.encode(e.target or "")]
     share = mean(known is None or symbol not in known for symbol in symbols)
@@ -252,7 +253,7 @@ def _size(example: Example) -> tuple[int, int]:
 
 
 def diagonal(num_sources: int, num_targets: int) -> frozenset[Link]:
-    """Each target word with the source word at the same share of the way."""
+    """Link each target word to the source word at the same relative position."""
     return frozenset(
         (min(num_sources - 1, (2 * j + 1) * num_sources // (2 * num_targets)), j)
         for j in range(num_targets)
@@ -260,7 +261,7 @@ def diagonal(num_sources: int, num_targets: int) -> frozenset[Link]:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Train, align, score, write; what was measured before and is not measured again stays."""
+    """Train, align, score and write; earlier rows that are not measured again are kept."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("cases", nargs="*", help=f"of {', '.join(CASES)}; by default all")
     parser.add_argument("--kinds", nargs="+", default=list(KINDS), choices=list(KINDS))

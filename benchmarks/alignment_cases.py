@@ -1,9 +1,9 @@
-"""Monotone alignments, by us and by the peers.
+"""Monotone alignments in Foveal and in other libraries.
 
-Of grids there is no peer on the processor: torch-struct's `AlignmentCRF` stands on genbmm, which has
-CUDA operations alone. Of CTC, which is `Alignment.ctc`, torch has its own; the operation `loss` is
-the log-likelihood of the labels and its gradient in the log-probabilities. Torch's gradient holds
-that of the softmax before it, a subtraction more; ours holds the making of the grid.
+Grids have no peer on the CPU: torch-struct's `AlignmentCRF` needs genbmm, which has only CUDA operations.
+`Alignment.ctc` is compared with torch's CTC loss; the operation `loss` is the log-likelihood of the labels
+and its gradient in the log-probabilities. Torch's gradient includes the gradient of the softmax before
+it, one more subtraction; ours includes the construction of the grid.
 """
 
 from collections.abc import Callable
@@ -29,7 +29,7 @@ def alignments(size: Size) -> Case:
 
 
 def ctc(size: Size) -> Case:
-    """Log-probabilities (B, frames, symbols) and labels (B, labels), all of full length."""
+    """Log-probabilities (B, frames, tokens) and labels (B, labels), all of full length."""
     batch, num_frames, num_labels = size
     torch.manual_seed(SEED)
     log_probs = torch.randn(batch, num_frames, _NUM_SYMBOLS).log_softmax(-1)

@@ -7,18 +7,18 @@ from contextlib import contextmanager
 from foveal.serving.client import Client, ServerError
 from foveal.serving.client._answers import Answer
 
-_SECONDS = 120  # that a request may take until its last attempt has failed, on a busy machine
+_SECONDS = 120  # for a request with all its retries, on a busy machine
 
 
 class Askers:
-    """Threads that each ask for one text after the other until it is over.
+    """Threads that send one text after the other until the block ends.
 
     Args:
-        client: that all of them use.
-        model: whom they ask.
-        texts: what they ask.
-        number: how many they are.
-        pause: seconds between an answer and the next question.
+        client: the client that all threads share.
+        model: the name of the model.
+        texts: the texts to send.
+        number: the number of threads.
+        pause: seconds between an answer and the next request.
     """
 
     def __init__(
@@ -32,7 +32,7 @@ class Askers:
 
     @contextmanager
     def asking(self) -> Iterator["Askers"]:
-        """While they ask."""
+        """Run the threads for the duration of a `with` block."""
         threads = [threading.Thread(target=self._ask, args=(each,)) for each in range(self._number)]
         for thread in threads:
             thread.start()

@@ -4,8 +4,8 @@
 
 One layer, forward and backward, at 64 sentences x 12 queries x 25 keys, hidden size 256, one thread:
 each named attention against softmax attention with the same additive scorer. Two more figures show
-that queries are one call: the number of operations does not depend on how many there are, and the
-memory kept for the backward grows in proportion.
+that all queries share one call: the number of operations does not depend on the number of queries, and
+the memory kept for the backward pass grows linearly with it.
 """
 
 from collections.abc import Callable, Sequence
@@ -45,7 +45,7 @@ TARGETS = {"segment": 3.0}
 
 
 def step(attention: Attention, queries: int) -> Callable[[], Tensor]:
-    """A call that runs the layer forward and backward on one input."""
+    """Return a call that runs the layer forward and backward on one input."""
     torch.manual_seed(0)
     values = torch.randn(BATCH, KEYS, HIDDEN, requires_grad=True)
     query = torch.randn(BATCH, queries, HIDDEN, requires_grad=True)
@@ -59,12 +59,12 @@ def step(attention: Attention, queries: int) -> Callable[[], Tensor]:
 
 
 def syntactic_step() -> Callable[[], Tensor]:
-    """The same for syntactic attention, whose queries are the 25 words themselves."""
+    """Return such a call for syntactic attention, whose queries are the 25 words themselves."""
     return step(syntactic_attention(HIDDEN, HIDDEN, HIDDEN), KEYS)
 
 
 def num_operations(attention: Attention, queries: int) -> int:
-    """How many operations of torch one forward and backward takes."""
+    """Count the torch operations of one forward and backward pass."""
     run = step(attention, queries)
     run()
     with profile(activities=[ProfilerActivity.CPU]) as found:
@@ -73,7 +73,7 @@ def num_operations(attention: Attention, queries: int) -> int:
 
 
 def kept_bytes(attention: Attention, queries: int) -> int:
-    """Bytes that the forward keeps for the backward, each storage counted once."""
+    """Count the bytes that the forward pass keeps for the backward pass, each storage once."""
     kept: dict[int, int] = {}
 
     def note(tensor: Tensor) -> Tensor:
@@ -88,7 +88,7 @@ def kept_bytes(attention: Attention, queries: int) -> int:
 
 
 def measure() -> list[Row]:
-    """All rows."""
+    """Measure all rows."""
     candidates = {name: step(make(), QUERIES) for name, make in NAMED.items()}
     candidates["softmax, 25 queries"] = step(NAMED["softmax"](), KEYS)
     candidates["syntactic, 25 words"] = syntactic_step()
@@ -129,8 +129,8 @@ def measure() -> list[Row]:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure, print, write."""
-    del arguments  # there is nothing to choose
+    """Measure, print and write all figures."""
+    del arguments  # the command has no options
     use_one_thread()
     results = Results.here("python -m benchmarks.attention").with_rows(measure())
     results.save(OUT)

@@ -7,10 +7,10 @@ from contextlib import contextmanager
 
 from selenium import webdriver
 
-SECONDS = 90  # that a page or a script may take on a busy machine
+SECONDS = 90  # timeout of a page or a script on a busy machine
 FLAGS = (
     "--headless=new",
-    "--no-sandbox",  # which a container does not allow
+    "--no-sandbox",  # the sandbox does not work in a container
     "--disable-gpu",
     "--disable-quic",
     "--disable-dev-shm-usage",
@@ -23,12 +23,12 @@ FLAGS = (
 
 
 class BrowserMissingError(RuntimeError):
-    """There is no chromium, or no driver of it."""
+    """Chromium or its driver is not installed."""
 
 
 @contextmanager
 def open_browser() -> Iterator[webdriver.Chrome]:
-    """A browser that ends, and whose profile goes, with the block."""
+    """Open a browser; the end of the block closes it and deletes its profile."""
     browser, driver = shutil.which("chromium"), shutil.which("chromedriver")
     if browser is None or driver is None:
         raise BrowserMissingError(

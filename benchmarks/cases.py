@@ -1,11 +1,10 @@
 """Cases: the same operation on the same input, in Foveal and in each other library.
 
-A family is one form of one structure with its sizes; a case is a family at one size, input drawn,
-every operation a call without arguments for each library that has it. Operations, wherever the
-structure and the peer have them:
+A family is one form of one structure with its sizes. A case is a family at one size with its input drawn;
+it has a call without arguments for every operation and every library that supports it. The operations are:
 
     log_partition   no gradient
-    marginals       no gradient, where the library can do without
+    marginals       no gradient, if the library can compute them without
     train           marginals, a random linear loss of them, its gradient in the potentials
     argmax          the best structure
     sample          one draw;  sample x10: ten draws in one call
@@ -30,7 +29,7 @@ SEED = 0
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Case:
-    """One family at one size: operation -> library -> call. `left_out` says what is not run, why."""
+    """One family at one size: operation -> library -> call. `left_out` has the reasons for skipped calls."""
 
     operations: Mapping[str, Mapping[str, Call]]
     left_out: tuple[str, ...] = ()
@@ -42,12 +41,12 @@ class Family:
 
     Attributes:
         structure: the structure's name in a row such as "chain train (32, 25, 2) vs torch-struct".
-        form: which of its forms, to tell apart our own times.
-        axes: what the numbers of a size mean.
-        build: draws the input of a size and gives its case.
+        form: the form of the structure, which distinguishes our own times.
+        axes: the meaning of the numbers of a size.
+        build: draws the input of a size and returns its case.
         sizes: the sizes to measure.
-        peers: the distributions measured beside us.
-        budget: seconds that a library may take over one operation at one size.
+        peers: the packages compared with Foveal.
+        budget: the most seconds for one library, operation and size.
     """
 
     structure: str
@@ -60,19 +59,19 @@ class Family:
 
     @property
     def name(self) -> str:
-        """Structure and form."""
+        """Return the structure and the form."""
         return f"{self.structure} {self.form}"
 
 
 class Model(Protocol):
-    """What a library answers: our distributions do, and adapters make the peers do."""
+    """The common interface of our distributions and of the adapters of the other libraries."""
 
     def log_partition(self) -> Tensor:
-        """One number for each structure of the batch."""
+        """Return one number for each batch item."""
         ...
 
     def marginals(self) -> Tensor:
-        """Probabilities of the parts; differentiable."""
+        """Return the probabilities of the parts; differentiable."""
         ...
 
     def argmax(self) -> object:
@@ -80,7 +79,7 @@ class Model(Protocol):
         ...
 
     def sample(self, sample_shape: tuple[int, ...]) -> Tensor:
-        """Drawn structures."""
+        """Draw structures."""
         ...
 
 
@@ -89,8 +88,8 @@ class Side:
     """One library's side of a case.
 
     Attributes:
-        make: its distribution, from potentials.
-        potentials: the case's input in the layout of the library, so that no conversion is timed.
+        make: builds the library's distribution from potentials.
+        potentials: the case's input in the layout of the library; no conversion is timed.
         weights: the case's linear loss, in the layout of the library's marginals.
         lacks: operations that the library does not have.
     """
@@ -101,24 +100,24 @@ class Side:
     lacks: tuple[str, ...] = ()
 
     def model(self) -> Model:
-        """The distribution, made anew: libraries keep what they have computed."""
+        """Build a new distribution for every call, because libraries cache their results."""
         return self.make(*(potential.detach() for potential in self.potentials))
 
     def train(self) -> tuple[Tensor, ...]:
-        """Marginals, a linear loss of them, its gradient in the potentials."""
+        """Compute the marginals, a linear loss of them, and its gradient in the potentials."""
         leaves = tuple(potential.detach().requires_grad_() for potential in self.potentials)
         return torch.autograd.grad((self.make(*leaves).marginals() * self.weights).sum(), leaves)
 
 
 def case_of(sides: Mapping[str, Side]) -> Case:
-    """Every operation on every side that has it."""
+    """Return a case with every operation on every side that supports it."""
     operations: dict[str, dict[str, Call]] = {
         "log_partition": {
             name: without_gradient(lambda side=side: side.model().log_partition())
             for name, side in sides.items()
         },
         "marginals": {
-            # a peer whose marginals are a gradient asks for its gradient itself
+            # a peer whose marginals are a gradient enables gradients in its adapter
             name: without_gradient(lambda side=side: side.model().marginals())
             for name, side in sides.items()
         },
@@ -139,7 +138,7 @@ def case_of(sides: Mapping[str, Side]) -> Case:
 
 
 def without_gradient(call: Call) -> Call:
-    """The same call, recording nothing."""
+    """Wrap a call in `torch.no_grad`."""
 
     def quiet() -> object:
         with torch.no_grad():

@@ -1,4 +1,4 @@
-"""Chains of labels and chains of labeled segments, by us and by the peers."""
+"""Chains of labels and chains of labeled segments in Foveal and in other libraries."""
 
 from collections.abc import Callable
 

@@ -1,9 +1,9 @@
-"""What a cluster would cost and what limits it next, from figures measured on one core and by simulation.
+"""Estimate the cost and the bottleneck of a cluster from figures measured on one core and a simulation.
 
     python -m benchmarks.cluster_costs --runs runs       some two minutes
 
-Reads what `benchmarks.bulk`, `benchmarks.serving` and `benchmarks.training_peers` have written. How often
-machines are lost and how fast networks are cannot be measured here: both are said in the results.
+Reads the results of `benchmarks.bulk`, `benchmarks.serving` and `benchmarks.training_peers`. The failure rate
+of machines and the speed of the network cannot be measured here; both are assumptions listed in the results.
 """
 
 import math
@@ -29,22 +29,22 @@ OUT = Path("results/scale_costs.json")
 DAY = 86_400.0
 WORDS_A_DAY, TOKENS = 10**9, 10**10
 SHARD_SECONDS = 600.0
-# Said, not measured: a worker is lost once a month; speeds differ by a tenth; 10 Gbit/s between machines.
+# Assumed, not measured: a worker is lost once a month; speeds differ by a tenth; 10 Gbit/s between machines.
 LOSSES, SPREAD, BYTES_A_SECOND = 1 / (24 * 30), 0.1, 1.25e9
-BATCH_SECONDS = 1.0  # of computing between two exchanges of gradients
+BATCH_SECONDS = 1.0  # computing time between two exchanges of gradients
 CHECKPOINT_SECONDS = 60.0  # between two checkpoints
-SEEDS = range(10)  # of simulations, of which the mean is given
+SEEDS = range(10)  # the results are means over these simulations
 _LISTED, _EXCHANGES = 2000, 30
 
 
 def figure(results: str, name: str) -> float:
-    """A figure that another benchmark has measured."""
+    """Return a figure that another benchmark has measured."""
     rows = Results.load(Path(f"results/{results}.json")).rows
     return next(row.value for row in rows if row.name == name)
 
 
 def listing_seconds(run: Path, folder: Path) -> float:
-    """For each shard, to find it and to see that it has been answered."""
+    """Return the seconds per shard to list it and to check that it is finished."""
     for number in range(_LISTED):
         (folder / f"{number:05d}.txt").write_text("")
     job = Bulk(bundle=run, inputs=[str(folder / "*.txt")], out=str(folder / "out"))
@@ -57,7 +57,7 @@ def listing_seconds(run: Path, folder: Path) -> float:
 
 
 def exchange_seconds(size: int, folder: Path) -> float:
-    """To sum gradients of so many bytes over two processes of this machine."""
+    """Return the seconds to sum gradients of `size` bytes over two processes of this machine."""
     spawn(_exchange, (size, str(folder)), nprocs=2)
     return float((folder / "seconds").read_text())
 
@@ -77,7 +77,7 @@ def _exchange(rank: int, size: int, folder: str) -> None:
 
 
 def request_kib(run: Path, folder: Path) -> float:
-    """Memory that a request under way takes: what a server grows by under load, by its connections."""
+    """Return the memory of a request in progress: the growth of a server under load, per connection."""
     with served([run], folder / "log") as server:
         load(server, run.name, texts()[:1], 1.0)
         before = server.resident_mib
@@ -86,7 +86,7 @@ def request_kib(run: Path, folder: Path) -> float:
 
 
 def words_a_day(start: float, restart: float, rate: float) -> list[Row]:
-    """Bulk: how many workers a thousand million words a day take."""
+    """Bulk: the number of workers for a billion words a day."""
     shards = math.ceil(WORDS_A_DAY / rate / SHARD_SECONDS)
 
     def seconds(workers: int) -> float:
@@ -114,7 +114,7 @@ def _fewest(is_enough: Callable[[int], bool], number: int) -> int:
 
 
 def tokens_trained(rate: float, size: int, restart: float) -> list[Row]:
-    """Training: days for ten thousand million tokens, and the part of them that exchanges gradients."""
+    """Training: days for ten billion tokens, and the fraction of time spent on exchanging gradients."""
     found = list[Row]()
     for workers in (8, 64, 512):
         # A ring: every worker sends and receives all gradients nearly twice.
@@ -149,7 +149,7 @@ def tokens_trained(rate: float, size: int, restart: float) -> list[Row]:
 
 
 def measured(run: Path, folder: Path) -> list[Row]:
-    """All figures."""
+    """Measure all figures."""
     weights = (run / "weights.safetensors").stat().st_size
     checkpoint = max(_bytes_of(path) for path in (run / "checkpoints").iterdir() if path.is_dir())
     words = figure("scale_bulk", "200,000 words, pool of 2, words/s") / 2
@@ -182,7 +182,7 @@ def _bytes_of(folder: Path) -> int:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure, and write the results."""
+    """Measure and write the results."""
     rows, out = measured_rows(
         measured, arguments, about="What a cluster would cost, and what limits it next.", out=OUT
     )

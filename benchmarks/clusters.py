@@ -1,4 +1,4 @@
-"""Ray in separate processes, which end afterwards."""
+"""Ray clusters in separate processes, which are killed afterwards."""
 
 import contextlib
 import os
@@ -10,13 +10,13 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
-SECONDS = 240  # that a start and a job may take on a busy machine
-# Of a cluster: Ray gives a node thirty seconds, in which a busy machine may not start it.
+SECONDS = 240  # timeout of a start and of a job on a busy machine
+# Attempts to start a cluster: Ray waits thirty seconds for a node, which may be too short on a busy machine.
 _STARTS = 3
 _ENVIRONMENT = {
     "RAY_USAGE_STATS_ENABLED": "0",
     "OMP_NUM_THREADS": "1",
-    # Of all clusters of this process: who has another token can do nothing with them.
+    # All clusters of this process share a token; a process with another token cannot use them.
     "RAY_AUTH_MODE": "token",
     "RAY_AUTH_TOKEN": secrets.token_hex(),
 }
@@ -41,7 +41,7 @@ sys.stdin.readline()
 def process(
     words: list[str], more: Mapping[str, str] | None = None
 ) -> Iterator["subprocess.Popen[str]"]:
-    """Python with these words, and all that it starts, killed afterwards."""
+    """Run Python with these arguments, and afterwards kill it with all its child processes."""
     started = subprocess.Popen(
         [sys.executable, *words],
         env=os.environ | _ENVIRONMENT | dict(more or {}),
@@ -61,7 +61,7 @@ def process(
 def wait_for(
     is_so: Callable[[], bool], running: "subprocess.Popen[str]", seconds: float = SECONDS
 ) -> None:
-    """Until something is so, while a process runs."""
+    """Wait until a condition holds, while a process runs."""
     end = time.monotonic() + seconds
     while not is_so():
         assert time.monotonic() < end
@@ -70,7 +70,7 @@ def wait_for(
 
 
 def workers(name: str, session: int | None = None) -> list[int]:
-    """Processes of Ray that do something of this name, of one session or of any."""
+    """List the Ray processes with this name in their title, of one session or of all sessions."""
     found = []
     for path in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError, ValueError):
@@ -86,10 +86,10 @@ class Nodes:
     def __init__(self, process: "subprocess.Popen[str]") -> None:
         assert process.stdout is not None
         self._process, self._output = process, process.stdout
-        self.address = self._output.readline().strip()  # nothing if it did not start
+        self.address = self._output.readline().strip()  # empty if the cluster did not start
 
     def lose_one(self) -> None:
-        """A node is gone, and all that ran on it."""
+        """Kill a node and everything that runs on it."""
         assert self._process.stdin is not None
         self._process.stdin.write("\n")
         self._process.stdin.flush()
@@ -98,7 +98,7 @@ class Nodes:
 
 @contextlib.contextmanager
 def nodes(*, are_replaced: bool) -> Iterator[Nodes]:
-    """Two nodes; one that is lost may get a successor."""
+    """Start two nodes; if `are_replaced`, a lost node is replaced by a new one."""
     for _ in range(_STARTS):
         with process(["-c", _CLUSTER, "replaced" if are_replaced else "lost"]) as cluster:
             started = Nodes(cluster)

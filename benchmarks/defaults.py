@@ -1,11 +1,11 @@
-"""What if one setting that `foveal fit` chooses by itself were another? By errors on development words.
+"""Measure how each default of `foveal fit` changes the error rate on development words.
 
     python -m benchmarks.defaults                        about half an hour on one core
     python -m benchmarks.defaults --keep runs            runs that are there already are not repeated
 
-Pronunciation, SIGMORPHON 2021, 800 words of four languages; `foveal fit` with one change and nothing else.
-Test words are not looked at. There are 100 development words of each language: between two rows chance alone
-makes a difference of some two points.
+Pronunciation, SIGMORPHON 2021, 800 words of each of four languages; every row changes one setting of
+`foveal fit`. Test words are not used. With 100 development words per language, differences of about two
+points between rows are noise.
 """
 
 import argparse
@@ -29,7 +29,7 @@ SEED = 1
 
 
 def _both(name: str, value: str) -> tuple[str, str]:
-    """A setting of encoder and decoder."""
+    """Return one setting for the encoder and the decoder."""
     return f"encoder.{name}={value}", f"decoder.{name}={value}"
 
 
@@ -45,7 +45,7 @@ CHANGES: dict[str, tuple[str, ...]] = {
 
 
 def error_rate(language: str, settings: Sequence[str], run: Path) -> float:
-    """WER on the development words."""
+    """Return the WER on the development words."""
     if not (run / "metrics.json").exists():
         train, dev = (str(DATA / FOLDER / f"{language}_{part}.tsv") for part in ("train", "dev"))
         changes = [word for setting in settings for word in ("--set", setting)]
@@ -56,7 +56,7 @@ def error_rate(language: str, settings: Sequence[str], run: Path) -> float:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Fit each, and write the error rates."""
+    """Fit all variants and write their error rates."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--keep", type=Path, help="leave the runs here; by default nowhere")
     parser.add_argument("--out", type=Path, default=OUT)

@@ -2,10 +2,10 @@
 
     python -m benchmarks.doctor
 
-The training loop with the probe and without it, in turn, 25 steps of each at a time, one thread: words
-of 5 to 15 letters, a two-way LSTM encoder and an LSTM decoder with attention. Seconds are the
-processor's. The loop spaces the probes by its clock, which here counts the processor's time in its own
-steps. The spread is that of the blocks, quartile to quartile.
+The training loop runs with and without the probe in turn, 25 steps at a time, on one thread: words of 5 to
+15 letters, a bidirectional LSTM encoder and an LSTM decoder with attention. All times are CPU time. The
+loop spaces the probes by its clock, which here counts the CPU time of the loop's own steps. The spread
+is the interquartile range over blocks.
 """
 
 import tempfile
@@ -47,7 +47,7 @@ def advance(
     probes: Sequence[Probe],
     clock: Callable[[], float] = process_time,
 ) -> tuple[Callable[[], None], list[Probed]]:
-    """A call that makes the next step of a run, and what its probes have told so far."""
+    """Return a call that makes the next step of a run, and the list of its probe events."""
     torch.manual_seed(0)
     task, told = spec.build_from(examples), list[Probed]()
 
@@ -76,19 +76,19 @@ def advance(
 
 
 class OwnTime:
-    """The processor's seconds in blocks of one run, which is what its loop would see by itself."""
+    """A clock that counts CPU seconds only in the blocks of one run."""
 
     def __init__(self) -> None:
         self.blocks: list[float] = []
         self._began: float | None = None
 
     def __call__(self) -> float:
-        """Seconds so far, this block's among them."""
+        """Return the seconds so far, including the current block."""
         here = 0.0 if self._began is None else process_time() - self._began
         return sum(self.blocks) + here
 
     def run(self, step: Callable[[], None]) -> None:
-        """A block of steps."""
+        """Run a block of steps."""
         self._began = process_time()
         for _ in range(BLOCK):
             step()
@@ -97,7 +97,7 @@ class OwnTime:
 
 
 def measure(name: str, spec: TransductionSpec, training: TrainingSpec) -> list[Row]:
-    """The share of time that probes take, by the loops' own account and by comparison."""
+    """Measure the fraction of time that probes take, as the loop reports it and by comparison."""
     examples, without, with_probes = words(4096), OwnTime(), OwnTime()
     with tempfile.TemporaryDirectory() as folder:
         plain, _ = advance(spec, training, examples, Path(folder) / "without", ())
@@ -134,8 +134,8 @@ def measure(name: str, spec: TransductionSpec, training: TrainingSpec) -> list[R
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure, print, write."""
-    del arguments  # there is nothing to choose
+    """Measure, print and write all figures."""
+    del arguments  # the command has no options
     use_one_thread()
     rows = [row for name, case in CASES.items() for row in measure(name, *case)]
     results = Results.here("python -m benchmarks.doctor").with_rows(rows)

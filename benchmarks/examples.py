@@ -3,9 +3,9 @@
     python -m benchmarks.examples                              every example, seed 0
     python -m benchmarks.examples crf_tagger --seeds 0 1 2
 
-A run is the example's own command, as a reader would type it. Its lines "name: value unit" become
-rows, with the mean over the seeds. Wall-clock depends on what else the machine does; the
-processor's time says what a run costs.
+A run is the command of the example as a reader would type it. Its lines "name: value unit" become
+rows, with the mean over the seeds. Wall-clock time depends on the load of the machine; CPU time measures
+the cost of a run.
 """
 
 import argparse
@@ -28,7 +28,7 @@ ROOT = Path(__file__).resolve().parent.parent
 SUPPORT = sorted((ROOT / "examples/support").glob("*.py"))
 SCORE = re.compile(r"^(?P<name>[^:]+): (?P<value>[0-9.]+) (?P<unit>%|(bits )?per character)$")
 
-# The files each example reads, below the data folder; the last two make their own data.
+# The files each example reads, below the data folder; the last two examples generate their data.
 FILES: dict[str, list[str]] = {
     "crf_tagger": [f"conll2000_chunking/{part}.txt.gz" for part in ("train", "test")],
     "dependency_parser": [
@@ -67,7 +67,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def measure(example: str, seeds: Sequence[int]) -> Results:
     """Run an example for every seed and gather the figures."""
-    use_one_thread()  # as the example does: the machine's description says so
+    use_one_thread()  # as the example does; the results record the number of threads
     source = f"examples/{example}.py"
     chosen = " ".join(str(seed) for seed in seeds)
     results = replace(

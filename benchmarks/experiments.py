@@ -1,4 +1,4 @@
-"""The command of a set of experiments: fit the models of one with several seeds, or score what was fitted."""
+"""The command of a set of experiments: fit the models of one with several seeds, or score the fitted models."""
 
 import argparse
 from collections.abc import Callable, Mapping, Sequence
@@ -24,7 +24,7 @@ class Experiment(NamedTuple):
 def command(
     experiments: Mapping[str, Experiment], about: str | None, arguments: Sequence[str] | None
 ) -> None:
-    """Run the subcommand that the first argument names. Runs that are there already are not repeated."""
+    """Run the subcommand that the first argument names. Existing runs are not repeated."""
     parser = argparse.ArgumentParser(description=about.splitlines()[0] if about else None)
     parser.add_argument("what", choices=("fit", "score"))
     parser.add_argument("experiment", choices=tuple(experiments))

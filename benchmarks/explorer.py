@@ -1,17 +1,17 @@
 """How long after a key is pressed does the explorer show the answer?
 
     python -m benchmarks.explorer                      trains a model first, a minute on one core
-    python -m benchmarks.explorer --run runs/ice       asks one that is there
+    python -m benchmarks.explorer --run runs/ice       uses an existing model
 
 Words of the Icelandic development set (SIGMORPHON 2021) are typed letter by letter to a model of the
-size that `foveal fit` chooses for 800 of them, with a beam of 5; every key waits for the answer to
-the one before.
+size that `foveal fit` chooses for 800 words, with a beam of 5; every key waits for the answer to
+the previous one.
 
-**Server.** From sending the question to the last byte of the answer, over one connection: search,
+**Server.** From sending the request to the last byte of the answer, over one connection: search,
 explanation, JSON, HTTP.
 
-**Browser.** From the key's own time stamp in headless chromium to the frame in which the new answer is
-drawn, as the page itself measures it.
+**Browser.** From the time stamp of the key event in headless Chromium to the frame that renders the new
+answer, as measured by the page.
 """
 
 import argparse
@@ -45,8 +45,8 @@ from .timing import use_one_thread
 OUT = Path("results/explorer.json")
 FILES = {name: f"g2p_sigmorphon2021/low/ice_{name}.tsv" for name in ("train", "dev")}
 WORDS = 40
-WARMING = 3  # words at the beginning that do not count
-LIMIT = 100.0  # milliseconds that feel like none
+WARMING = 3  # words at the start that are not counted
+LIMIT = 100.0  # milliseconds that feel instant
 SECONDS = 120
 _MEASURES = "return performance.getEntriesByName('foveal-answer').map((e) => e.duration)"
 
@@ -67,7 +67,7 @@ def served(run: Path) -> Iterator[str]:
 
 
 def asked(address: str, run: Path, words: Sequence[str]) -> list[float]:
-    """Milliseconds of every question to the server."""
+    """Return the milliseconds of every request to the server."""
     parts = urlsplit(address)
     connection = http.client.HTTPConnection(parts.netloc, timeout=SECONDS)
     token = parts.query.removeprefix("token=")
@@ -89,7 +89,7 @@ def asked(address: str, run: Path, words: Sequence[str]) -> list[float]:
 
 
 def typed(browser: Chrome, address: str, words: Sequence[str]) -> list[float]:
-    """Milliseconds of every key in the browser."""
+    """Return the milliseconds of every key in the browser."""
     browser.get(address)
     wait = WebDriverWait(browser, SECONDS, poll_frequency=0.02)
     wait.until(lambda found: found.find_elements(By.CSS_SELECTOR, ".panel"))
@@ -107,7 +107,7 @@ def typed(browser: Chrome, address: str, words: Sequence[str]) -> list[float]:
 
 
 def rows(name: str, found: Sequence[float]) -> list[Row]:
-    """Median and 95th percentile."""
+    """Return the median and the 95th percentile."""
     last = statistics.quantiles(found, n=20)[-1]
     spread = (min(found), max(found))
     return [
@@ -117,7 +117,7 @@ def rows(name: str, found: Sequence[float]) -> list[Row]:
 
 
 def fitted(folder: Path) -> Path:
-    """A model as `foveal fit` makes it, trained for a minute: answers take as long as good ones."""
+    """Fit a model with `foveal fit` for a minute, enough for answers of realistic length."""
     run = folder / "ice"
     train, dev = (str(DATA / FILES[name]) for name in ("train", "dev"))
     foveal(["fit", train, "--dev", dev, "--out", str(run), "--minutes", "1"])
@@ -125,7 +125,7 @@ def fitted(folder: Path) -> Path:
 
 
 def main() -> None:
-    """Measure, and write the results."""
+    """Measure and write the results."""
     parser = argparse.ArgumentParser(description="Time from a key to the explorer's answer.")
     parser.add_argument("--run", type=Path, help="a model to ask, instead of training one")
     parser.add_argument("--out", type=Path, default=OUT)

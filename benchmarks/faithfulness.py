@@ -1,10 +1,11 @@
 """Do the models of `python -m benchmarks.first_models` need what they attend to?
 
     python -m benchmarks.first_models --keep runs          the models, about two hours
-    python -m benchmarks.faithfulness runs                 what is erased, and what it changes
+    python -m benchmarks.faithfulness runs                 erase positions and measure the change
 
-On the first hundred test examples of each kind of file, the place that a step attends to most is made
-unknown, or another one is; see docs/explain.md. Spreads are 95 % intervals over draws of examples.
+On the first hundred test examples of each kind of file, either the position with the highest attention
+weight or another one is replaced by the unknown token; see docs/explain.md. Spreads are 95 % bootstrap
+intervals over examples.
 """
 
 import argparse
@@ -28,7 +29,7 @@ NUM_EXAMPLES = 100
 
 
 def measure(case: Case, run: Path) -> list[Row]:
-    """The rows of one model."""
+    """Return the rows of one model."""
     with tempfile.TemporaryDirectory(prefix="faithfulness") as folder:
         test = case.files(Path(folder)).test
         source = open_source(test[0], test[1] if len(test) > 1 else None).source
@@ -53,7 +54,7 @@ def _rows(title: str, found: Faithfulness) -> list[Row]:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure every model that is there."""
+    """Measure every model in the folder."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("runs", type=Path, help="where first_models has left its runs")
     parser.add_argument("--out", type=Path, default=OUT)

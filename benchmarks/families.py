@@ -1,4 +1,4 @@
-"""Every family that is measured, with its sizes and peers."""
+"""All measured families, with their sizes and peers."""
 
 from .alignment_cases import alignments, ctc
 from .cases import Family, Size
@@ -95,7 +95,7 @@ FAMILIES = (
 
 
 def family_named(name: str) -> Family:
-    """The family of that name, such as "chain edges"."""
+    """Return the family of a name, such as "chain edges"."""
     for family in FAMILIES:
         if family.name == name:
             return family

@@ -1,13 +1,12 @@
-"""What does `foveal fit` make of four kinds of file, when nothing but the files is said?
+"""How good are the models that `foveal fit` trains on four kinds of file, given only the files?
 
     python -m benchmarks.first_models                    all of them, about an hour on two cores
     python -m benchmarks.first_models icelandic --seeds 1 2 3
 
-Each is the command of docs/first_model.md on other files: pronunciation (800 and 8,000 words),
-transliteration (26,406 names), classification (label as target) and translation (two files whose lines
-go together).
-Scores are on the test file, with the 95 % interval as their spread where there is one seed, and the
-lowest and highest of the seeds where there are several.
+Each case runs the command of docs/first_model.md on other files: pronunciation (800 and 8,000 words),
+transliteration (26,406 names), classification (label as target) and translation (two line-aligned files).
+Scores are on the test file. The spread is the 95 % interval for a single seed, and the lowest and highest
+score for several seeds.
 """
 
 import argparse
@@ -35,7 +34,7 @@ OUT = Path("results/first_models.json")
 
 
 class Files(NamedTuple):
-    """The arguments of the command, and what they are copies of."""
+    """The training, development and test files that the command gets."""
 
     train: tuple[Path, ...]
     dev: tuple[Path, ...]
@@ -47,7 +46,7 @@ class Case(NamedTuple):
 
     title: str
     files: Callable[[Path], Files]
-    data: tuple[str, ...]  # what the files are copies of, below the data folder
+    data: tuple[str, ...]  # the original files, below the data folder
     targets: dict[str, tuple[float, Sense]]  # by the name of a score
     seeds: tuple[int, ...] = (1,)
 
@@ -58,7 +57,7 @@ def icelandic(folder: Path) -> Files:
 
 
 def hungarian(folder: Path) -> Files:
-    """SIGMORPHON 2021, medium: a thousand test words, enough to tell a calibration by."""
+    """SIGMORPHON 2021, medium: a thousand test words, enough to measure calibration."""
     return _copied(folder, "g2p_sigmorphon2021/medium/hun_{}.tsv", ("train", "dev", "test"))
 
 
@@ -77,7 +76,7 @@ def tanaka(folder: Path) -> Files:
 
 
 def polarity(folder: Path) -> Files:
-    """Sentences of praise and blame, shuffled and divided in ten: eight, one and one."""
+    """Positive and negative sentences, shuffled and split into 80 %, 10 % and 10 %."""
     lines: list[str] = []
     with zipfile.ZipFile(DATA / "sentence_polarity/sentence_polarity.zip") as archive:
         for label in ("neg", "pos"):
@@ -131,7 +130,7 @@ CASES = {
 
 
 def measure(case: Case, seeds: Sequence[int], keep: Path | None = None) -> list[Row]:
-    """The rows of one kind of file; the first seed's run is left in `keep`."""
+    """Return the rows of one kind of file; the run of the first seed is kept in `keep`."""
     found: dict[str, list[float]] = {}
     intervals: dict[str, tuple[float, float]] = {}
     for seed in seeds:
@@ -167,7 +166,7 @@ def measure(case: Case, seeds: Sequence[int], keep: Path | None = None) -> list[
 def _fitted(
     files: Files, run: Path, seed: int
 ) -> dict[str, tuple[float, tuple[float, float] | None]]:
-    """Scores on the test file and what training took, from the command alone."""
+    """Run the command and return the scores on the test file and the cost of training."""
     words = ["fit", *map(str, files.train), "--dev", *map(str, files.dev)]
     began = time.perf_counter()
     foveal([*words, "--out", str(run), "--seed", str(seed)])
@@ -195,7 +194,7 @@ def _unit(name: str) -> str:
 
 
 def _copied(folder: Path, pattern: str, names: Sequence[str]) -> Files:
-    """Copies with the same names in a folder of their own: the command sees nothing of ours."""
+    """Copy the files to a separate folder, where the command cannot find any other file."""
     folder.mkdir(parents=True, exist_ok=True)
     paths = []
     for name in names:
@@ -206,7 +205,7 @@ def _copied(folder: Path, pattern: str, names: Sequence[str]) -> Files:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Fit, score, write; what was measured before and is not measured again stays."""
+    """Fit, score and write; earlier rows that are not measured again are kept."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("cases", nargs="*", choices=[*CASES, []], help="by default all")
     parser.add_argument("--seeds", type=int, nargs="+", help="by default those of the case")

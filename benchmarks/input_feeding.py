@@ -1,9 +1,9 @@
-"""An update of a decoder with input feeding, beside one whose gradients of the memory are added up step by step.
+"""Time a training step of a decoder with input feeding, compared with per-step accumulation of memory gradients.
 
     python -m benchmarks.input_feeding            about a minute; writes results/input_feeding.json
 
-Loss and gradients of 30 texts, with soft attention of scaled bilinear scores. The reference is the same decoder
-without `shared_operand`, which gives the same gradients.
+A step computes the loss and gradients of 30 texts, with soft attention over scaled bilinear scores. The reference
+is the same decoder without `shared_operand`, which has the same gradients.
 """
 
 import argparse
@@ -22,12 +22,12 @@ from .timing import Plan, compare, use_one_thread
 
 OUT = Path("results/input_feeding.json")
 BATCH, VOCABULARY, VALUE_SIZE = 30, 150, 96
-# Places of the memory and symbols of a text: a sentence, just long enough; formulas; and pages.
+# Positions of the memory and tokens of a text: a sentence that is just long enough; formulas; and pages.
 SIZES = {"sentences": (48, 48), "formulas": (200, 40), "pages": (800, 60)}
 
 
 def update(num_places: int, num_symbols: int, *, shared: bool) -> Callable[[], None]:
-    """A call that does one."""
+    """Return a call that does one training step."""
     torch.manual_seed(1)
     attention = SoftmaxSpec(scorer=BilinearSpec(scaled=True))
     spec = DecoderSpec(
@@ -48,7 +48,7 @@ def update(num_places: int, num_symbols: int, *, shared: bool) -> Callable[[], N
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure all sizes, and write the ratios."""
+    """Measure all sizes and write the ratios."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--out", type=Path, default=OUT)
     parser.add_argument("--rounds", type=int, default=9)

@@ -1,12 +1,12 @@
-"""Pairs of texts whose alignment follows from how they were made.
+"""Pairs of texts whose alignment follows from their construction.
 
-    formulas    ( + 15 7 1 )   becomes   15 + 7 + 1       every symbol comes from one symbol
+    formulas    ( + 15 7 1 )   becomes   15 + 7 + 1       each token comes from one token
     commands    walk left twice   becomes   I_TURN_LEFT I_WALK I_TURN_LEFT I_WALK    (SCAN)
     digits      4 0   becomes   f o u r z e r o           in order: each letter comes from one digit
 
-In SCAN the sure link of an action is the word that names it (`walk`, or `left` for a turn); possible
-are the other words of its phrase that make it happen there: `turn`, `opposite`, `around`, `twice`,
-`thrice`. What joins two phrases, `and` and `after`, is linked to nothing.
+In SCAN the sure link of an action is the word that names it (`walk`, or `left` for a turn). The possible
+links are the other words of its phrase that cause it: `turn`, `opposite`, `around`, `twice`, `thrice`. The
+conjunctions `and` and `after` have no links.
 
 References: Kim et al. 2017, section 4.1 (formulas); Lake and Baroni 2018, supplement (SCAN grammar).
 """
@@ -25,14 +25,14 @@ _TIMES = {"twice": 2, "thrice": 3}
 
 
 class Known(NamedTuple):
-    """A pair, and how its words belong together."""
+    """A pair of texts, and its gold links."""
 
     example: Example
     gold: Gold
 
 
 class Written(NamedTuple):
-    """A symbol of the target: where it comes from, and what else has a part in it."""
+    """A target token, the position of its sure link, and the positions of its possible links."""
 
     symbol: str
     sure: int
@@ -40,7 +40,7 @@ class Written(NamedTuple):
 
 
 def align_formula(prefix: str) -> Known:
-    """A formula in prefix notation, its infix notation, and the links between them.
+    """Return a formula in prefix notation, its infix notation, and the links between them.
 
     >>> example, gold = align_formula("( + 15 7 1 )")
     >>> example.target, sorted(gold.sure)
@@ -52,7 +52,7 @@ def align_formula(prefix: str) -> Known:
 
 
 def align_command(command: str) -> Known:
-    """A command of SCAN, its actions, and the links between them.
+    """Return a SCAN command, its actions, and the links between them.
 
     >>> example, gold = align_command("jump after walk left twice")
     >>> example.target
@@ -72,7 +72,7 @@ def align_command(command: str) -> Known:
 
 
 def align_digits(digits: str) -> Known:
-    """Digits, the letters of their names, and the links between them.
+    """Return digits, the letters of their names, and the links between them.
 
     >>> example, gold = align_digits("1 2")
     >>> example.target, sorted(gold.sure)
@@ -83,7 +83,7 @@ def align_digits(digits: str) -> Known:
 
 
 def draw_digits(number: int, chance: Random, lengths: range = range(3, 13)) -> list[Known]:
-    """So many different rows of digits."""
+    """Draw `number` different sequences of digits."""
     rows: set[str] = set()
     while len(rows) < number:
         rows.add(" ".join(str(chance.randrange(10)) for _ in range(chance.choice(lengths))))
@@ -91,7 +91,7 @@ def draw_digits(number: int, chance: Random, lengths: range = range(3, 13)) -> l
 
 
 def read_commands(path: Path) -> Iterator[Known]:
-    """The commands of a SCAN file, with its own actions compared to those of the grammar here."""
+    """Yield the commands of a SCAN file, after checking its actions against the grammar in this module."""
     for line in gzip.decompress(path.read_bytes()).decode("utf-8").splitlines():
         command, _, actions = line.removeprefix("IN: ").partition(" OUT: ")
         known = align_command(command)
@@ -107,7 +107,7 @@ def _known(source: str, written: list[Written]) -> Known:
 
 
 def _infix(symbols: Iterator[tuple[int, str]]) -> list[Written]:
-    """Take one formula off the front; empty where it is a closing parenthesis that comes next."""
+    """Take one formula off the front; return an empty list if the next token is a closing parenthesis."""
     place, symbol = next(symbols)
     if symbol != "(":
         return [Written(symbol, place)]
@@ -122,7 +122,7 @@ def _infix(symbols: Iterator[tuple[int, str]]) -> list[Written]:
 
 
 def _phrase(words: list[tuple[int, str]]) -> list[Written]:
-    """walk, walk left, walk opposite left, walk around left; then twice or thrice."""
+    """Read a phrase: walk, walk left, walk opposite left or walk around left; then twice or thrice."""
     last, times = words[-1]
     if times in _TIMES:
         return [

@@ -2,14 +2,14 @@
 
     python -m benchmarks.large_corpus
 
-Made-up words with made-up phones, a hundred times as many in one corpus as in the other: eight files
-packed by zstd, and one plain file. Each is given to a `foveal fit` of its own, with one model and one
-batch size: a two-way LSTM with 128 units, attention, an LSTM with 128, some 64 words in a batch.
+The corpora contain made-up words with made-up phones, one a hundred times larger than the other: eight files
+compressed with zstd, and one plain file. Each corpus has a separate `foveal fit` process with the same model
+and batch size: a bidirectional LSTM with 128 units, attention, an LSTM with 128 units, about 64 words per batch.
 
-Both processes are alive at once and only one of them is let run, in turn, so that what else the machine
-does meets both. Symbols are those of the run's own log, seconds those of the processor, memory the most
-that was ever resident, as the kernel counts it. The large one reads and numbers its next examples all the
-while, so that what this costs is in it.
+Both processes are alive at once, but only one runs at a time, in turn; other load on the machine
+affects both equally. Token counts come from the log of the run, times are CPU time, and memory is the peak
+resident size that the kernel reports. The large run reads and encodes its next examples in the background,
+and the figures include this cost.
 """
 
 import argparse
@@ -46,21 +46,21 @@ SETTINGS = {
     **{f"task.model.{side}.hidden_size": "128" for side in ("encoder", "decoder")},
 }
 WARM = 100  # steps before anything is measured
-SLICE = 8.0  # seconds of the processor that one process has before it is the other's turn
+SLICE = 8.0  # CPU seconds of one process before the other takes its turn
 TOO_LONG = 1800.0  # seconds to wait for a step
 TICK = os.sysconf("SC_CLK_TCK")
 
 
 class Reading(NamedTuple):
-    """How far a run is."""
+    """The progress of a run."""
 
-    processor: float  # seconds
+    processor: float  # CPU seconds
     symbols: int
     steps: int
 
 
 class Fit:
-    """A `foveal fit` in a process of its own, which can be stopped and let go on."""
+    """A `foveal fit` in a separate process, which can be paused and resumed."""
 
     def __init__(self, train: str, dev: Path, out: Path) -> None:
         words = [word for name, value in SETTINGS.items() for word in ("--set", f"{name}={value}")]
@@ -77,7 +77,7 @@ class Fit:
         )
 
     def reading(self) -> Reading:
-        """Processor time and symbols so far."""
+        """Return the CPU time and the number of tokens so far."""
         if self._log.exists():
             with self._log.open("rb") as file:
                 file.seek(self._read)
@@ -100,14 +100,14 @@ class Fit:
         self._process.wait()
 
     def warm_up(self) -> Reading:
-        """Make the first steps, then stop; gives back what was used up to the first of them."""
+        """Run the first steps, then pause; return the reading at the first step."""
         first = self.wait_for(1)
         self.wait_for(WARM)
         self.pause()
         return first
 
     def wait_for(self, step: int) -> Reading:
-        """Let it run to a step."""
+        """Resume the process until it reaches a step."""
         return self._wait_until(lambda found: found.steps >= step)
 
     def _wait_until(self, holds: Callable[[Reading], bool]) -> Reading:
@@ -119,11 +119,11 @@ class Fit:
         return found
 
     def pause(self) -> None:
-        """Stop it where it is."""
+        """Pause the process."""
         self._process.send_signal(signal.SIGSTOP)
 
     def run_for(self, seconds: float) -> tuple[Reading, Reading]:
-        """Let it use the processor for so long, from the end of one step to that of another."""
+        """Resume the process for some CPU seconds, from the end of one step to the end of another."""
         self._process.send_signal(signal.SIGCONT)
         before = self.wait_for(self.reading().steps + 1)
         self._wait_until(lambda found: found.processor >= before.processor + seconds)
@@ -132,14 +132,14 @@ class Fit:
         return before, after
 
     def most_memory(self) -> float:
-        """In megabytes."""
+        """Return the peak memory in megabytes."""
         status = Path(f"/proc/{self._process.pid}/status").read_text()
         line = next(line for line in status.splitlines() if line.startswith("VmHWM"))
         return int(line.split()[1]) / 1024
 
 
 def made_up(number: int, seed: int) -> Iterator[str]:
-    """Lines of letters and phones, about as long as words are."""
+    """Yield lines of letters and phones, about as long as real words."""
     draw = random.Random(seed)
     for _ in range(number):
         length = min(16, max(3, round(draw.gauss(8.5, 2.5))))
@@ -149,7 +149,7 @@ def made_up(number: int, seed: int) -> Iterator[str]:
 
 
 def write(folder: Path, large: int) -> tuple[str, Path, Path]:
-    """The two corpora and a development set."""
+    """Write the two corpora and a development set."""
     for shard in range(SHARDS):
         text = "".join(made_up(large // SHARDS, seed=shard)).encode()
         packed = zstandard.ZstdCompressor().compress(text)
@@ -161,7 +161,7 @@ def write(folder: Path, large: int) -> tuple[str, Path, Path]:
 
 
 def rates(large: Fit, small: Fit, rounds: int, say: Callable[[str], None]) -> list[list[float]]:
-    """Symbols for each second of the processor: of each process, one number for each round."""
+    """Return the tokens per CPU second: for each process, one number per round."""
     found: list[list[float]] = [[], []]
     for number in range(rounds):
         order = (0, 1) if number % 2 == 0 else (1, 0)
@@ -174,7 +174,7 @@ def rates(large: Fit, small: Fit, rounds: int, say: Callable[[str], None]) -> li
 
 
 def rows(large: Fit, small: Fit, before_first: float, speeds: list[list[float]]) -> list[Row]:
-    """What is asked for, and how it came about."""
+    """Return the ratios with their targets, and the underlying figures."""
     ratios = [one / other for one, other in zip(*speeds, strict=True)]
     whole = sum(speeds[0]) / sum(speeds[1])
     found = [
@@ -213,11 +213,11 @@ def rows(large: Fit, small: Fit, before_first: float, speeds: list[list[float]])
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure, print, write."""
+    """Measure, print and write all figures."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.large_corpus")
     parser.add_argument("--rounds", type=int, default=12, help="turns of each process")
     given = parser.parse_args(arguments)
-    use_one_thread()  # as the processes do: the machine's description says so
+    use_one_thread()  # as the processes do; the results record the number of threads
     say = Console(highlight=False).print
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

@@ -1,4 +1,4 @@
-"""The command of a benchmark that asks the models of `benchmarks.serving`: what it is given, says and times."""
+"""The command of a benchmark that uses the models of `benchmarks.serving`: its arguments, output and timing."""
 
 import argparse
 import tempfile
@@ -18,14 +18,16 @@ def measured_rows(
     about: str,
     out: Path,
 ) -> tuple[list[Row], Path]:
-    """Measure with the usual model and an empty folder, and print the figures; they and how long it took,
-    and where they are to be written.
+    """Measure with the usual model and an empty folder, and print the figures.
 
     Args:
-        measured: all figures, from the folder of a model and one to work in.
-        arguments: of the command; None: those of the process.
-        about: what the command says of itself.
-        out: where results are written if nothing else is said.
+        measured: returns all figures, given the folder of a model and an empty folder.
+        arguments: arguments of the command; None means the arguments of the process.
+        about: the description of the command.
+        out: the default path of the results file.
+
+    Returns:
+        The figures with the elapsed time, and the path of the results file.
     """
     parser = argparse.ArgumentParser(description=about)
     parser.add_argument("--runs", type=Path, required=True, help="fitted there if need be")

@@ -1,9 +1,9 @@
 """How much memory does one operation need at its peak?
 
-One operation of one case runs in a child process, and its peak is the largest resident size that
-the kernel saw during the call, less the size just before it, when libraries are loaded and the
-input is drawn. The figure is the mm's own high-water mark (VmHWM, reset before the call) and not
-`ru_maxrss`, which a child inherits from its parent. Linux only.
+One operation of one case runs in a child process. Its peak is the largest resident size during the call,
+less the size just before it, when libraries are loaded and the input is drawn. The figure is the kernel's
+high-water mark (VmHWM, reset before the call) and not `ru_maxrss`, which a child inherits from its
+parent. Linux only.
 
     python -m benchmarks.memory "chain edges" train foveal 16 200 50      prints bytes
 """
@@ -27,18 +27,18 @@ STATUS = Path("/proc/self/status")
 CLEAR_REFS = Path("/proc/self/clear_refs")
 RESET_HIGH_WATER_MARK = "5"
 
-# The exponents of O(T K^2), with room for what does not grow.
+# The exponents of O(T K^2), with a margin for constant parts.
 LENGTH_EXPONENT_TARGET = 1.3
 STATES_EXPONENT_TARGET = 2.3
 
 
 def rows() -> Iterator[Row]:
-    """All memory rows."""
+    """Yield all memory rows."""
     yield from chain_growth()
 
 
 def chain_growth() -> Iterator[Row]:
-    """How the training step of a chain grows in length and in states."""
+    """Yield the growth of a chain's training step with its length and its number of states."""
     family = family_named("chain edges")
     size = batch, length, states = (16, 200, 50)
     peak = measure(family, "train", US, size)
@@ -67,7 +67,7 @@ def chain_growth() -> Iterator[Row]:
 
 
 def measure(family: Family, operation: str, library: str, size: Size) -> int:
-    """Peak memory of one call in a child process, in bytes."""
+    """Return the peak memory of one call in a child process, in bytes."""
     arguments = [family.name, operation, library, *map(str, size)]
     child = subprocess.run(
         [sys.executable, "-m", "benchmarks.memory", *arguments],
@@ -82,9 +82,9 @@ def measure(family: Family, operation: str, library: str, size: Size) -> int:
 
 
 def measure_here(family: Family, operation: str, library: str, size: Size) -> int:
-    """Peak memory of one call in this process, in bytes."""
+    """Return the peak memory of one call in this process, in bytes."""
     smallest = tuple(min(2, number) for number in size)
-    family.build(smallest).operations[operation][library]()  # loads what the first call loads
+    family.build(smallest).operations[operation][library]()  # the first call loads libraries
     call = family.build(size).operations[operation][library]
     gc.collect()
     CLEAR_REFS.write_text(RESET_HIGH_WATER_MARK)
@@ -94,7 +94,7 @@ def measure_here(family: Family, operation: str, library: str, size: Size) -> in
 
 
 def resident_bytes() -> int:
-    """What the process holds now."""
+    """Return the current resident size of the process."""
     return _status_bytes("VmRSS")
 
 

@@ -1,13 +1,13 @@
-"""What the C++ kernels give: beside the peers, our own passes in PyTorch operations, and the floor.
+"""The speed of the C++ kernels, compared with the peers, our own passes in PyTorch operations, and the floor.
 
-    floor      the same loss on the potentials themselves, a multiplication by 1 in the place of
-               inference: what autograd alone costs
-    tangent    the kernel of the tangent pass over that of the marginals
-    threads    two threads against one, by the wall clock
+    floor      the same loss on the potentials themselves, with a multiplication by 1 instead of
+               inference: the cost of autograd
+    tangent    time of the tangent kernel divided by the time of the marginals kernel
+    threads    two threads compared with one, in wall-clock time
     lengths    the training step on lengths drawn from T/2 to T
-    subsets    k of n items, which no peer has: our own passes, and the floor
+    subsets    k of n items, which no peer supports: our own passes, and the floor
 
-`python -m benchmarks.structures --native` runs all of it.
+`python -m benchmarks.structures --native` runs all of them.
 """
 
 import time
@@ -53,7 +53,7 @@ _TREE_TRAIN = {
 }
 _SPAN_TRAIN = ((32, 20), (32, 40))
 
-# How many times faster than the peer has been asked for.
+# Targets: how many times faster than the peer.
 TARGETS = {
     **{f"chain train {size} vs torch-struct": target for size, target in _CHAIN_TRAIN.items()},
     **{
@@ -85,7 +85,7 @@ _PLAN = Plan(rounds=15, budget=4.0)
 
 
 def without_kernels(call: Call) -> Call:
-    """The same call, by the passes in PyTorch operations."""
+    """Return the same call, with the passes in PyTorch operations."""
 
     def slow() -> object:
         _native._IN_USE = False
@@ -98,12 +98,12 @@ def without_kernels(call: Call) -> Call:
 
 
 def reference_of(form: str) -> str:
-    """What our own passes are called beside the peers of a form."""
+    """Return the name of our own passes in the list of peers of a form."""
     return f"{REFERENCE}, {form}"
 
 
 def beside_reference(case: Case, form: str) -> Case:
-    """A case with our own reference passes as one more peer."""
+    """Add our own reference passes to a case as one more peer."""
     operations = {
         name: {**calls, reference_of(form): without_kernels(calls[US])}
         for name, calls in case.operations.items()
@@ -112,7 +112,7 @@ def beside_reference(case: Case, form: str) -> Case:
 
 
 def rows() -> Iterator[Row]:
-    """Floor, tangent, threads, lengths and subsets."""
+    """Yield the rows of floor, tangent, threads, lengths and subsets."""
     yield from floor_rows()
     yield from tangent_rows()
     yield from thread_rows()
@@ -123,7 +123,7 @@ def rows() -> Iterator[Row]:
 
 
 def floor_rows() -> Iterator[Row]:
-    """Our training step over the floor, on edges as in `chain_cases`."""
+    """Yield our training step divided by the floor, on edges as in `chain_cases`."""
     for size, target in _FLOOR_TARGETS.items():
         edges, weights = _drawn(*_edge_shape(size)), _drawn(*_edge_shape(size))
         no_unary = torch.zeros(size)
@@ -145,7 +145,7 @@ def floor_rows() -> Iterator[Row]:
 
 
 def tangent_rows() -> Iterator[Row]:
-    """The kernel of the tangent pass over that of the marginals."""
+    """Yield the time of the tangent kernel divided by the time of the marginals kernel."""
     ops = torch.ops.foveal_native
     for size in _CHAIN_TRAIN:
         unary, edges, along = (
@@ -178,7 +178,7 @@ def tangent_rows() -> Iterator[Row]:
 
 
 def thread_rows() -> Iterator[Row]:
-    """One thread's time over that of two, marginals, by the wall clock."""
+    """Yield the speedup of two threads over one for marginals, in wall-clock time."""
     unary, edges = torch.zeros(64, 100, 20), _drawn(64, 99, 20, 20)
     arcs = _drawn(64, 41, 41)
     ops = torch.ops.foveal_native
@@ -196,7 +196,7 @@ def thread_rows() -> Iterator[Row]:
 
 
 def length_rows() -> Iterator[Row]:
-    """The training step on lengths uniform in T/2 .. T, beside torch-struct, which takes lengths."""
+    """Yield the training step on lengths uniform in T/2 .. T, compared with torch-struct, which takes lengths."""
     yield from _chain_lengths()
     yield from _tree_lengths()
     yield from _span_lengths()
@@ -256,8 +256,8 @@ def _tree_lengths() -> Iterator[Row]:
 def segment_rows() -> Iterator[Row]:
     """Semi-Markov models: the tangent pass over the marginals, and varied lengths.
 
-    Of torch-struct the time alone counts there: past the end of the shortest row of a batch its
-    sums leave out segments of more than one position.
+    For varied lengths, only the time of torch-struct is meaningful: past the end of the shortest sequence
+    of a batch, its sums leave out segments of more than one position.
     """
     ops = torch.ops.foveal_native
     for size in SEGMENT_SIZES:
@@ -313,7 +313,7 @@ def _span_lengths() -> Iterator[Row]:
 
 
 def alignment_rows() -> Iterator[Row]:
-    """Tangent over marginals, and varied lengths of both sides, on grids; they have no peer here."""
+    """Grids, which have no peer: tangent divided by marginals, and varied lengths of both sides."""
     ops = torch.ops.foveal_native
     for size in _GRID_TRAIN:
         batch, num_source, num_target = size
@@ -334,7 +334,7 @@ def alignment_rows() -> Iterator[Row]:
 
 
 def subset_rows() -> Iterator[Row]:
-    """The training step of subsets beside our own passes, and over the floor; the tangent."""
+    """Subsets: the training step compared with our own passes and with the floor, and the tangent."""
     ops = torch.ops.foveal_native
     for batch, items, k in _SUBSETS:
         scores, weights = _drawn(batch, items), _drawn(batch, items)
@@ -360,7 +360,7 @@ def subset_rows() -> Iterator[Row]:
 
 
 def _steps(potentials: Tensor, losses: Mapping[str, Callable[[Tensor], Tensor]]) -> dict[str, Call]:
-    """Training steps: the gradient of each loss in the potentials."""
+    """Return a training step for each loss, which computes its gradient in the potentials."""
 
     def step(loss: Callable[[Tensor], Tensor]) -> Call:
         def run() -> object:
@@ -389,7 +389,7 @@ def _length_rows(name: str, calls: dict[str, Call]) -> Iterator[Row]:
 
 
 def _tangent_row(name: str, kernels: Mapping[str, Call]) -> Row:
-    """The tangent pass over the marginals."""
+    """Return the time of the tangent pass divided by the time of the marginals."""
     timing = compare(kernels, reference="marginals", plan=_PLAN)[US]
     return _row(f"{name} over marginals", timing, 1.5)
 
@@ -409,7 +409,7 @@ def _row(
 
 
 def _with_threads(count: int, call: Call) -> Call:
-    """The call on so many threads, which stay for the calls after it."""
+    """Return the call on `count` threads; the setting stays for later calls."""
 
     def run() -> object:
         if torch.get_num_threads() != count:
@@ -431,5 +431,5 @@ def _drawn(*shape: int) -> Tensor:
 def _lengths(batch: int, longest: int) -> Tensor:
     generator = torch.Generator().manual_seed(SEED)
     lengths = torch.randint((longest + 1) // 2, longest + 1, (batch,), generator=generator)
-    lengths[0] = longest  # torch-struct wants one that is full
+    lengths[0] = longest  # torch-struct needs one sequence of full length
     return lengths

@@ -1,23 +1,23 @@
 """Dependency parsing: attachment scores on UD treebanks, and how fast trees are found.
 
-    python -m benchmarks.parsing fit --runs runs [--seeds 1 2 3]    train what is not there yet
-    python -m benchmarks.parsing score --runs runs                  the runs that have ended, to results/parsing.json
+    python -m benchmarks.parsing fit --runs runs [--seeds 1 2 3]    train the missing runs
+    python -m benchmarks.parsing score --runs runs                  the finished runs, to results/parsing.json
     python -m benchmarks.parsing speed --runs runs                  trees of EWT test, against supar, to parsing_speed.json
 
-`fit` trains `recipes/parsing.py` and takes some 40 minutes for each seed of EWT on one core. `score` reads what the runs
-measured on their test files: gold words, all words counted, labels with their subtypes. `speed` scores the arcs of
-the test sentences with the first EWT run, once, and times only how trees are made of these scores:
+`fit` trains `recipes/parsing.py` and takes about 40 minutes for each seed of EWT on one core. `score` reads the test
+scores of the runs: gold words, all words counted, labels with their subtypes. `speed` scores the arcs of the test
+sentences once with the first EWT run, and times only the search for trees from these scores:
 
     foveal       `SpanningTree(arcs, mask=mask).argmax()`: the best tree with a single root, found by the C++
                  kernels of foveal-native, or in PyTorch operations without them
     supar tree   `MatrixTree(arcs, lengths).argmax`: the same tree
     supar        `BiaffineDependencyModel.decode(tree=True)`: the best head of each word and, for sentences where
-                 these are no tree, `MatrixTree`; this is what supar's biaffine parser does
-    supar check  the first half of that: the best heads and whether they are a tree, which bounds the speed of
-                 supar whatever the scores are
+                 these heads are not a tree, `MatrixTree`; supar's biaffine parser does the same
+    supar check  the first half of `supar`: the best heads and the test whether they are a tree, an upper bound on
+                 the speed of supar for any scores
 
-The scores are those of a model trained with the likelihood of whole trees, which leaves a constant on all arcs
-from the root free: more of its best heads are no tree than in a model trained word by word, as supar's own is.
+The model that gives the scores was trained with the likelihood of whole trees, which does not determine a constant
+on all arcs from the root. Its best heads are a tree less often than in a model trained word by word, like supar's.
 
 Candidates run in one process with one thread, interleaved; see `benchmarks.timing`.
 """
@@ -54,7 +54,7 @@ MADE_BY = "python -m benchmarks.parsing fit, then score and speed, --runs runs"
 NAMES = {"ewt": "UD English EWT", "sequoia": "UD French Sequoia"}
 TARGETS = {("ewt", "uas"): 87.5, ("ewt", "las"): 84.5}
 BATCH_WORDS = 5000
-NEVER = -1e32  # supar's own score of what cannot be
+NEVER = -1e32  # supar's score of an impossible arc
 
 
 class Scored(NamedTuple):
@@ -62,11 +62,11 @@ class Scored(NamedTuple):
 
     arcs: Tensor  # (B, n+1, n+1), [head, word]
     mask: Tensor  # (B, n)
-    word_first: Tensor  # (B, n+1, n+1), [word, head]: as supar has them, without padding as a head
+    word_first: Tensor  # (B, n+1, n+1), [word, head]: supar's layout, padding is never a head
 
 
 def fit(runs: Path, seeds: Sequence[int]) -> None:
-    """Train every treebank with every seed; what was interrupted is resumed."""
+    """Train every treebank with every seed; resume interrupted runs."""
     for name in TREEBANKS:
         for seed in seeds:
             run = runs / f"{name}_{seed}"
@@ -80,7 +80,7 @@ def fit(runs: Path, seeds: Sequence[int]) -> None:
 
 
 def scores(runs: Path, known: Sequence[Row]) -> list[Row]:
-    """Return the attachment scores of each run that has ended, and their means over seeds.
+    """Return the attachment scores of each finished run, and their means over seeds.
 
     Args:
         runs: the folder of the runs.
@@ -108,7 +108,7 @@ def scores(runs: Path, known: Sequence[Row]) -> list[Row]:
 
 
 def _rows(label: str, values: Mapping[int, float], target: float | None) -> list[Row]:
-    """The mean over the seeds, and the score of each seed."""
+    """Return the mean over seeds, and the score of each seed."""
     total = Row(
         name=label,
         value=mean(values.values()),
@@ -128,7 +128,7 @@ def _rows(label: str, values: Mapping[int, float], target: float | None) -> list
 
 
 def speed(run: Path) -> list[Row]:
-    """Sentences a second, of each way to make trees of the same scores."""
+    """Measure the sentences per second of each method on the same scores."""
     task = load_bundle(run)
     assert isinstance(task, Parsing)
     batches = list(_scored(task, list(part("ewt", "test"))))
@@ -145,7 +145,7 @@ def speed(run: Path) -> list[Row]:
     }
     calls["supar check"] = lambda: [_bad(batch) for batch in batches]
     calls["foveal without foveal-native"] = without_kernels(calls["foveal"])
-    warnings.filterwarnings("ignore", "foveal-native is not installed")  # said of the call above
+    warnings.filterwarnings("ignore", "foveal-native is not installed")  # from the call above
     plan = Plan(rounds=9, least_rounds=3, budget=60.0)
     found = compare(calls, reference="foveal", plan=plan)
     num_bad = sum(sum(_bad(batch)) for batch in batches)
@@ -168,7 +168,7 @@ def _rate(name: str, timing: Timing, num_sentences: int) -> Row:
 
 
 def _scored(task: Parsing, examples: Sequence[Example]) -> Iterator[Scored]:
-    """Arc scores of all sentences, sorted by length, as supar batches them."""
+    """Yield the arc scores of all sentences, sorted by length, in supar's batches."""
     ordered = sorted(examples, key=task.size)
     start = 0
     with task.answering():
@@ -182,7 +182,7 @@ def _scored(task: Parsing, examples: Sequence[Example]) -> Iterator[Scored]:
             encoded = [task.encode_source(example) for example in ordered[start:end]]
             batch = task.collate(encoded)
             arcs = task.parses(batch).tree.arcs.clone()
-            # A tree reads neither padding nor the diagonal, on which a model may give any score.
+            # A tree uses neither padding nor the diagonal, where a model may have any score.
             heads = pad(batch.mask, (1, 0), value=True).unsqueeze(1)
             itself = torch.eye(arcs.shape[-1], dtype=torch.bool)
             word_first = arcs.mT.masked_fill(~heads | itself, NEVER).contiguous()
@@ -191,7 +191,7 @@ def _scored(task: Parsing, examples: Sequence[Example]) -> Iterator[Scored]:
 
 
 def _supar_tree(structs: Any, batch: Scored) -> Tensor:
-    scores = batch.word_first.clone()  # which supar overwrites
+    scores = batch.word_first.clone()  # supar overwrites its input
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Using a non-tuple sequence", UserWarning)
         heads = structs.MatrixTree(scores, batch.mask.sum(-1)).argmax
@@ -199,7 +199,7 @@ def _supar_tree(structs: Any, batch: Scored) -> Tensor:
 
 
 def _supar_decode(structs: Any, batch: Scored) -> Tensor:
-    """The arcs of `supar.models.dep.BiaffineDependencyModel.decode` with tree=True."""
+    """Decode arcs like `supar.models.dep.BiaffineDependencyModel.decode` with tree=True."""
     bad = _bad(batch)
     found = batch.word_first.argmax(-1)[:, 1:].masked_fill(~batch.mask, -1)
     if any(bad):
@@ -209,13 +209,13 @@ def _supar_decode(structs: Any, batch: Scored) -> Tensor:
 
 
 def _bad(batch: Scored) -> list[bool]:
-    """For which sentences the best head of each word gives no tree."""
+    """Return for each sentence whether the best heads of its words are not a tree."""
     heads, lengths = batch.word_first.argmax(-1).tolist(), batch.mask.sum(-1).tolist()
     return [not _is_tree(row[1 : length + 1]) for length, row in zip(lengths, heads, strict=True)]
 
 
 def _is_tree(heads: list[int]) -> bool:
-    """What `supar.utils.transform.CoNLL.istree` says: one root, no word its own head, no cycle."""
+    """Check like `supar.utils.transform.CoNLL.istree`: one root, no self-loop, no cycle."""
     tarjan = sys.modules["supar.structs.fn"].tarjan
     if heads.count(0) != 1 or any(head == word for word, head in enumerate(heads, 1)):
         return False
@@ -223,7 +223,7 @@ def _is_tree(heads: list[int]) -> bool:
 
 
 def _check_same(ways: dict[str, Callable[[Scored], Tensor]], batches: Sequence[Scored]) -> None:
-    """Every way finds a tree of the same score, but for rounding."""
+    """Check that all methods find trees of the same score, up to rounding."""
     for batch in batches:
         tree = SpanningTree(batch.arcs.double(), mask=batch.mask)
         best = tree.score(ways["foveal"](batch))
@@ -233,7 +233,7 @@ def _check_same(ways: dict[str, Callable[[Scored], Tensor]], batches: Sequence[S
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Fit, score or time."""
+    """Run the subcommand: fit, score or speed."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("what", choices=("fit", "score", "speed"))
     parser.add_argument("--runs", type=Path, required=True)

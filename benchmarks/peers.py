@@ -1,13 +1,12 @@
-"""The same mathematics asked of other libraries, in our axes: chains. Trees are in `tree_peers`.
+"""Adapters of other libraries to our axes: chains. For trees see `tree_peers`.
 
-An adapter takes potentials as our distributions do and gives what they give, so that a timing is
-of equal work and a difference in value is an error of somebody's. Inputs and outputs pass as views:
-an adapter costs its peer microseconds. The peers live in a dependency group that nothing else
-needs, and are imported only when asked for.
+An adapter has the inputs and outputs of our distributions. Timings therefore compare equal work, and a
+difference in value is a bug on one side. Inputs and outputs are views: an adapter costs its peer
+microseconds. The peers are in a separate dependency group and are imported only on demand.
 
     torch-struct  edge potentials; a scan of depth log T that holds B * T/2 * K^3 numbers; for
                   segments B * T/2 * (D K)^3
-    pytorch-crf   unary scores and shared transitions; no marginals of its own, no sampling
+    pytorch-crf   unary scores and shared transitions; no marginals, no sampling
 """
 
 import importlib
@@ -54,7 +53,7 @@ def load_peer(module: str, package: str) -> Any:
 class TorchStructChain:
     """torch-struct's `LinearChainCRF` on edges (B, T-1, K, K), edges[b, t, i, j] from i to j.
 
-    torch-struct wants [next, previous]: the last two axes change places on the way in and out.
+    torch-struct expects [next, previous]: the adapter swaps the last two axes of inputs and outputs.
     """
 
     def __init__(self, edges: Tensor) -> None:
@@ -71,30 +70,30 @@ class TorchStructChain:
     def argmax(self) -> Tensor:
         """The best labels as edge indicators, (B, T-1, K, K).
 
-        Its own conversion to labels is a Python loop over all edges; it is not charged for it.
+        torch-struct's conversion to labels is a Python loop over all edges and is not timed.
         """
         return self._chain.argmax.transpose(-1, -2)
 
     def sample(self, count: int) -> Tensor:
         """Sampled edge indicators, (count, B, T-1, K, K).
 
-        It draws in blocks of ten, so that ten cost it the same as one.
+        torch-struct draws in blocks of ten: ten samples cost the same as one.
         """
         return self._chain.sample((count,)).transpose(-1, -2)
 
 
 @cache
 def torch_struct_class(name: str) -> Any:
-    """A class of torch-struct, with the declaration that today's torch warns is missing."""
+    """Return a class of torch-struct, with the declaration that current torch warns is missing."""
     module = load_peer("torch_struct", "torch-struct")
     return type(name, (getattr(module, name),), {"arg_constraints": {}})
 
 
 class TorchStructModel:
-    """A distribution of torch-struct under our names, in its own layout.
+    """A distribution of torch-struct with our method names, in the layout of torch-struct.
 
-    Its values are indicators in the shape of its potentials. It marks its input as requiring a
-    gradient and takes marginals as a gradient, so it gets an alias, and gradients are on.
+    Values are indicators in the shape of the potentials. torch-struct marks its input as requiring a
+    gradient and computes marginals as a gradient, so it gets an alias, and gradients are enabled.
     """
 
     def __init__(self, name: str, potentials: Tensor, **options: bool | Tensor) -> None:
@@ -114,29 +113,29 @@ class TorchStructModel:
         return self._model.argmax
 
     def sample(self, sample_shape: tuple[int, ...]) -> Tensor:
-        """Indicators of samples. It draws in blocks of ten: ten cost it the same as one."""
+        """Indicators of samples. torch-struct draws in blocks of ten: ten cost the same as one."""
         return self._model.sample(sample_shape)
 
 
 def with_gradient(potentials: Tensor) -> Tensor:
-    """The potentials, or an alias that requires a gradient if they do not."""
+    """Return the potentials, or an alias that requires a gradient if they do not."""
     return potentials if potentials.requires_grad else potentials.detach().requires_grad_()
 
 
 @final
 class TorchStructSegments(TorchStructModel):
-    """torch-struct's `SemiMarkovCRF` on edges as `segments_as_edges` makes them."""
+    """torch-struct's `SemiMarkovCRF` on the edges of `segments_as_edges`."""
 
     def __init__(self, edges: Tensor) -> None:
         super().__init__("SemiMarkovCRF", edges)
 
 
 def segments_as_edges(segments: Tensor, transitions: Tensor, *, forbidden: float = -1e5) -> Tensor:
-    """Segments (B, T, D, K) and transitions (B, T-1, K, K) in the one tensor of torch-struct.
+    """Combine segments (B, T, D, K) and transitions (B, T-1, K, K) into the single tensor of torch-struct.
 
     Its edges (B, T, D+1, K, K) at [t, d, j, i] score a segment of label i that starts at t, has d
-    positions (none has 0) and is followed by label j; after the last segment it wants one more
-    label, which is 0 here. `forbidden` is the score of what cannot be, by default its own.
+    positions (d = 0 is unused) and is followed by label j. torch-struct expects one more label after the
+    last segment, which is 0 here. `forbidden` is the score of impossible edges and defaults to torch-struct's.
     """
     batch, length, num_lengths, labels = segments.shape
     edges = segments.new_full((batch, length, num_lengths + 1, labels, labels), forbidden)
@@ -148,10 +147,10 @@ def segments_as_edges(segments: Tensor, transitions: Tensor, *, forbidden: float
 
 
 def torch_struct_fits(operation: str, size: tuple[int, int, int]) -> bool:
-    """Whether a torch-struct chain of size (B, T, K) fits into four fifths of this machine.
+    """Return whether a torch-struct chain of size (B, T, K) fits into four fifths of the memory.
 
     Args:
-        operation: what is computed; a sampling operation starts with "sample".
+        operation: the operation; names of sampling operations start with "sample".
         size: batch, length, states.
     """
     batch, length, states = size
@@ -165,8 +164,8 @@ def torch_struct_fits(operation: str, size: tuple[int, int, int]) -> bool:
 class PytorchCrfChain:
     """pytorch-crf's `CRF` with the given transitions (K, K) and no start or end scores.
 
-    `transitions` is its parameter, which gradients go to. Its recursion is private but is what its
-    own loss calls; marginals are the gradient of that, as its users compute them.
+    `transitions` is the parameter of the model and gets gradients. The recursion is a private method, which
+    the loss of pytorch-crf calls; marginals are its gradient, as users of pytorch-crf compute them.
     """
 
     def __init__(self, transitions: Tensor) -> None:
@@ -194,5 +193,5 @@ class PytorchCrfChain:
 
 
 def _everywhere(scores: Tensor) -> Tensor:
-    """A mask of all positions. Boolean: pytorch-crf's own default makes torch warn."""
+    """Return a mask of all positions. It is boolean because pytorch-crf's default makes torch warn."""
     return torch.ones(scores.shape[:2], dtype=torch.bool)

@@ -1,10 +1,10 @@
-"""What does it save to make a corpus into numbers once, and what does that cost?
+"""How much time does a prepared corpus save, and how long does its preparation take?
 
     python -m benchmarks.preparing
 
-A million made-up words with made-up phones in eight packed files are prepared, and `foveal fit` is
-started on the texts and on the corpus. What reading an example takes is measured in this process, texts and
-corpus in turn. All times are of the processor.
+The benchmark prepares a million made-up words with made-up phones in eight compressed files, and starts
+`foveal fit` on the texts and on the prepared corpus. It measures the time to read an example in this process,
+from texts and corpus in turn. All times are CPU time.
 """
 
 import resource
@@ -31,7 +31,7 @@ TOO_LONG = 1800.0  # seconds for one command
 
 
 def prepared(files: str, out: Path) -> float:
-    """Seconds that `foveal prepare` takes."""
+    """Return the seconds that `foveal prepare` takes."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     words = ["prepare", files, "--out", str(out)]
     subprocess.run([sys.executable, "-m", "foveal.cli", *words], timeout=TOO_LONG, check=True)
@@ -40,13 +40,13 @@ def prepared(files: str, out: Path) -> float:
 
 
 def first_step(train: str, dev: Path, out: Path) -> float:
-    """Seconds before a `foveal fit` has made its first step."""
+    """Return the seconds until `foveal fit` has made its first step."""
     with Fit(train, dev, out) as fit:
         return fit.wait_for(1).processor
 
 
 def reading(text: Path, corpus: Path) -> Iterator[Row]:
-    """What an example takes, from a text and from a prepared corpus, in turn."""
+    """Yield the time to read an example from a text and from a prepared corpus, measured in turn."""
     numbers = load_plan(corpus).run.train
     assert isinstance(numbers, PreparedCorpus)
     task, lines = build_for_corpus(load_plan(corpus).run.task, numbers), open_source(text).source
@@ -71,7 +71,7 @@ def reading(text: Path, corpus: Path) -> Iterator[Row]:
 
 
 def measured(folder: Path, say: Callable[[str], None]) -> Iterator[Row]:
-    """All of it."""
+    """Yield all figures."""
     files, text, dev = write(folder, LINES)
     corpus = folder / "corpus"
     seconds = prepared(files, corpus)
@@ -92,7 +92,7 @@ def _row(name: str, value: float, unit: str, values: Sequence[float] = ()) -> Ro
 
 
 def main() -> None:
-    """Measure, print, write."""
+    """Measure, print and write all figures."""
     use_one_thread()
     say = Console(highlight=False).print
     with tempfile.TemporaryDirectory() as name:

@@ -1,12 +1,12 @@
-"""The one results format: what was measured, with what, and whether it is what was asked for.
+"""The results format: measured figures, software versions, machine and targets.
 
     {made_by, date, versions, machine, rows: [{name, value, unit, spread, seeds, target, sense}]}
 
-and, where a model was trained, `data` (the sha256 of each file) and `spec` (what was trained). A row
-that was not measured here has two more fields: `kind` and `source`.
+and, if a model was trained, `data` (the sha256 of each file) and `spec` (the settings of the run). A
+published figure has two more fields: `kind` and `source`.
 Every benchmark and every recipe writes one such file into `results/`; the tables of the docs and
-`python -m benchmarks.shortfalls` read them. A value that is not a number (a peer that answered
-NaN, say) is `null` in the file, since JSON has no NaN, and misses any target.
+`python -m benchmarks.shortfalls` read them. A NaN (for example from a peer) is `null` in the file, since
+JSON has no NaN, and misses every target.
 """
 
 import hashlib
@@ -28,22 +28,22 @@ from foveal.datasets._folder import advice
 from foveal.errors import DataError
 
 Sense: TypeAlias = Literal["<=", ">="]
-# What a figure of somebody else is: a shared task's own baseline or its best system, a figure from a paper, from a
-# tutorial, or from an example run shown in a repository.
+# The kinds of published figures: the baseline or the best system of a shared task, a figure from a paper, from a
+# tutorial, or from an example run in a repository.
 Kind: TypeAlias = Literal["baseline", "best system", "paper", "tutorial", "example"]
 
 
 class ResultsError(ValueError):
-    """A results file, or a row meant for one, is not what the format asks for."""
+    """A results file or a row does not match the format."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Row:
     """One figure.
 
-    `spread` is the lowest and the highest value over rounds or seeds. `target` and `sense` are
-    given together, where a figure has been asked for: `value sense target` should be true. `kind` and
-    `source` are given together, for a figure of somebody else.
+    `spread` is the lowest and the highest value over rounds or seeds. `target` and `sense` are set
+    together: `value sense target` should be true. `kind` and `source` are set together, for a published
+    figure.
     """
 
     name: str
@@ -79,11 +79,11 @@ class Row:
 
     @property
     def misses(self) -> bool:
-        """Whether a target was set and the value is not within it."""
+        """Return whether a target was set and the value misses it."""
         if self.target is None:
             return False
         met = self.value <= self.target if self.sense == "<=" else self.value >= self.target
-        return not met  # NaN compares false either way: it misses
+        return not met  # every comparison with NaN is false, so NaN misses
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -96,7 +96,7 @@ class Machine:
 
     @classmethod
     def here(cls) -> Self:
-        """This machine, with the number of threads torch uses now."""
+        """Describe this machine, with the number of threads torch uses now."""
         return cls(cpu=_cpu_model(), cores=os.cpu_count() or 1, threads=torch.get_num_threads())
 
 
@@ -104,8 +104,8 @@ class Machine:
 class Results:
     """The figures of one benchmark or recipe, and the circumstances they share.
 
-    `data` has the sha256 of every file that was read, by its path below the data folder; `spec`
-    says what was trained. Both are left out of the file where they are empty.
+    `data` has the sha256 of every input file, by its path below the data folder; `spec` has the settings
+    of the run. Empty fields are left out of the file.
     """
 
     made_by: str
@@ -118,10 +118,10 @@ class Results:
 
     @classmethod
     def here(cls, made_by: str, *, packages: Sequence[str] = ()) -> Self:
-        """An empty result of this process: today, this machine, and the versions installed.
+        """Return an empty result with today's date, this machine, and the installed versions.
 
         Args:
-            made_by: the command that gives the figures, as one would type it.
+            made_by: the command that writes the figures, as you would type it.
             packages: distributions measured besides foveal and torch.
         """
         versions = {"python": platform.python_version(), "torch": torch.__version__}
@@ -134,25 +134,25 @@ class Results:
         )
 
     def missed(self) -> tuple[Row, ...]:
-        """The rows whose value is not within their target."""
+        """Return the rows that miss their targets."""
         return tuple(row for row in self.rows if row.misses)
 
     def with_rows(self, rows: Iterable[Row]) -> Self:
-        """The same result with `rows` added.
+        """Return the same result with `rows` added.
 
-        A row replaces the row of the same name, in its place; a new name goes to the end; all
-        other rows stay. So a benchmark that is run again for some of its cells brings those up
-        to date and keeps the rest.
+        A row replaces the row of the same name at the same position; a new name goes to the end; all
+        other rows are kept. A benchmark that measures only some of its cells updates these and keeps
+        the rest.
         """
         merged = {row.name: row for row in self.rows} | {row.name: row for row in rows}
         return replace(self, rows=tuple(merged.values()))
 
     def continued_from(self, path: Path, *, any_machine: bool = False) -> Self:
-        """This result with the rows of an earlier run at `path`, if there is one.
+        """Return this result with the rows of an earlier run at `path`, if there is one.
 
-        All rows of a file have one header. An earlier file may lack a package or have an
-        earlier date. If it disagrees on a version or on the machine, its rows cannot be kept, and
-        that is an error: better before an hour of measuring than after.
+        All rows of a file share one header. An earlier file may lack a package or have an
+        earlier date. If it has another version or another machine, its rows cannot be kept; the
+        error comes before an hour of measuring, not after.
 
         Args:
             path: the file.
@@ -178,7 +178,7 @@ class Results:
         return self.with_rows(earlier.rows)
 
     def to_json(self) -> str:
-        """The file's text."""
+        """Return the text of the file."""
         content = asdict(self)
         for name in ("data", "spec"):
             if not content[name]:
@@ -192,28 +192,28 @@ class Results:
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """The result that `to_json` wrote."""
+        """Read a result written by `to_json`."""
         content = _known_fields(cls, {"data": {}, "spec": {}} | json.loads(text))
         content["machine"] = Machine(**_known_fields(Machine, content["machine"]))
         content["rows"] = tuple(_row(row) for row in content["rows"])
         return cls(**content)
 
     def save(self, path: Path) -> None:
-        """Write the file as a whole: a reader sees the old text or the new, never a part."""
+        """Write the file atomically: a reader sees the old text or the new text, never a part."""
         path.parent.mkdir(parents=True, exist_ok=True)
         descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
         temporary = Path(name)
         try:
             with os.fdopen(descriptor, "w", encoding="utf-8") as file:
                 file.write(self.to_json())
-            temporary.chmod(0o644)  # mkstemp makes a private file; results are for everyone
+            temporary.chmod(0o644)  # mkstemp makes a private file; results are public
             temporary.replace(path)
         finally:
             temporary.unlink(missing_ok=True)
 
     @classmethod
     def load(cls, path: Path) -> Self:
-        """Read a file that `save` wrote."""
+        """Read a file written by `save`."""
         try:
             return cls.from_json(path.read_text(encoding="utf-8"))
         except (json.JSONDecodeError, KeyError, TypeError, ResultsError) as error:
@@ -221,7 +221,7 @@ class Results:
 
 
 def digest(path: Path) -> str:
-    """The sha256 of a file, for `Results.data`."""
+    """Return the sha256 of a file, for `Results.data`."""
     command = None if path.exists() else advice(path)
     if command is not None:
         raise DataError(f"data not found at {path}. {command}")
@@ -229,7 +229,7 @@ def digest(path: Path) -> str:
 
 
 def digests(paths: Iterable[Path], folder: Path) -> dict[str, str]:
-    """The sha256 of each file by its path below the data folder: `Results.data`."""
+    """Return the sha256 of each file by its path below the data folder, for `Results.data`."""
     return {str(path.relative_to(folder)): digest(path) for path in paths}
 
 

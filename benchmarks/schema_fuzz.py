@@ -1,11 +1,11 @@
-"""Does the server keep its own word, whatever its schema allows to be asked, and whatever it does not?
+"""Does the server conform to its OpenAPI schema, for valid and for invalid requests?
 
     python -m benchmarks.schema_fuzz                 5,000 requests, some minutes
 
-schemathesis reads /openapi.json and makes requests of it, valid and not, by example, by boundary values and
-by chance, for every operation. Every answer must have a status, a type and a body that the schema has,
-none may be a fault of the server, and what the schema forbids must be refused. That what it allows is accepted is not asked:
-whether a model reads features, the schema cannot know.
+schemathesis reads /openapi.json and generates valid and invalid requests for every operation: examples, boundary
+values and random ones. Every answer must have a status, a type and a body of the schema, none may be a server
+error, and the server must reject every request that violates the schema. The server may reject a request that
+the schema allows, because the schema cannot express, for example, whether a model reads features.
 """
 
 import argparse
@@ -24,12 +24,12 @@ from .serving.models import USUAL, fitted
 
 OUT = Path("results/serving_schema.json")
 SEED = 1
-_EXAMPLES = 800  # of each operation
+_EXAMPLES = 800  # per operation
 _LEAST = 5000  # requests
 _SECONDS = 7200
 _NOT_ASKED = ("positive_data_acceptance",)
-# By chance nearly all names would be of no model, and nothing would be asked. Two of the 5xx are no faults:
-# too much to do, and a deadline that passed, of a millisecond say.
+# A random model name would almost never exist, and no model would be tested. Two of the 5xx are not errors:
+# overload, and an expired deadline (of a millisecond, for example).
 _CONFIGURATION = """
 [parameters]
 "path.name" = "{name}"
@@ -41,16 +41,16 @@ expected-statuses = ["2xx", "3xx", "4xx", "503", "504"]
 
 @dataclass(frozen=True, kw_only=True)
 class Fuzzed:
-    """What came of it."""
+    """The results of a fuzzing run."""
 
     num_cases: int
     failures: Sequence[Any]
-    said: str  # by schemathesis
-    log: str  # of the server
+    said: str  # output of schemathesis
+    log: str  # log of the server
 
 
 def fuzzed(run: Path, *, examples: int, seed: int = SEED, seconds: float = _SECONDS) -> Fuzzed:
-    """Serve a run, and ask it what its schema allows and what it does not."""
+    """Serve a run, and send it valid and invalid requests."""
     with (
         tempfile.TemporaryDirectory() as folder,
         served([run], Path(folder) / "log") as server,
@@ -84,7 +84,7 @@ def fuzzed(run: Path, *, examples: int, seed: int = SEED, seconds: float = _SECO
 
 
 def main() -> None:
-    """Ask, and write the results."""
+    """Run the fuzzer and write the results."""
     parser = argparse.ArgumentParser(description="Ask a server whatever its schema allows.")
     parser.add_argument("--examples", type=int, default=_EXAMPLES, help="of each operation")
     parser.add_argument("--runs", type=Path, help="a folder of runs, fitted there if need be")

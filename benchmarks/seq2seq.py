@@ -1,13 +1,13 @@
 """How close to the bare engine does a model train, and how fast does it write?
 
     python -m benchmarks.seq2seq                      everything, half an hour when nothing else runs
-    python -m benchmarks.seq2seq training             the training step beside the engine run bare
-    python -m benchmarks.seq2seq --native             structured attention beside softmax, with the kernels
-    python -m benchmarks.seq2seq words --without-peer words a second beside the plain loop alone
-    python -m benchmarks.seq2seq beam memory          a beam's time over greedy's; growth of memory
+    python -m benchmarks.seq2seq training             the training step compared with the bare engine
+    python -m benchmarks.seq2seq --native             structured attention compared with softmax, with the kernels
+    python -m benchmarks.seq2seq words --without-peer words per second compared with the plain loop only
+    python -m benchmarks.seq2seq beam memory          time of beam search over greedy search; growth of memory
 
-One thread, float32, interleaved in one process (see `timing`). The C++ kernels are used with --native
-alone, which needs `foveal-native`.
+One thread, float32, interleaved in one process (see `timing`). The C++ kernels are used only with --native,
+which needs `foveal-native`.
 """
 
 import argparse
@@ -31,8 +31,8 @@ ROUNDS = 15
 
 
 def measure(parts: Sequence[str], rounds: int, *, with_peer: bool) -> Iterator[Row]:
-    """The rows of these parts, as they are found."""
-    # A round has a call of everyone, so that figures can be compared round by round.
+    """Yield the rows of these parts as they are measured."""
+    # Every round calls all candidates, so figures can be compared round by round.
     every_round = Plan(rounds=rounds, least_rounds=rounds, block=0.1)
     slow_peer = Plan(rounds=rounds, least_rounds=3, budget=20.0, block=0.1)
     if "training" in parts:
@@ -62,7 +62,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parts = given.parts or PARTS
     if given.native:
         parts = ["native"]
-        import_module("foveal_native")  # without it, an error that says what is missing
+        import_module("foveal_native")  # raises ImportError if it is missing
     _native._IN_USE = given.native
     if unknown := set(given.parts) - set(PARTS):
         parser.error(f"there is no part {sorted(unknown)[0]!r}; there are {', '.join(PARTS)}")

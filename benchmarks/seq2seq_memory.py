@@ -1,9 +1,8 @@
-"""How does the memory of training and of search grow, and does search leave any behind?
+"""How does the memory of training and of search grow, and does search leak memory?
 
-The peak is what torch's tensors hold at a time during one training step, or one beam search, at a size
-and at twice the batch, source or target. Linear growth is an exponent of 1, or less where something
-does not grow. What searches leave behind is seen from outside: the resident size of a process of its
-own after many of them.
+The peak is the largest size of all torch tensors during one training step or one beam search, at a base size
+and at twice the batch, source or target. Linear growth is an exponent of 1, or less if some parts do
+not grow. Leaks are measured from outside: the resident size of a separate process after many searches.
 
     python -m benchmarks.seq2seq_memory --times 10000      prints bytes
 """
@@ -34,7 +33,7 @@ GROWTH_TARGET = 4.0  # MB over all searches: less than half a kilobyte each
 
 
 def rows(base: Sequence[int] = BASE, num_searches: int = NUM_SEARCHES) -> Iterator[Row]:
-    """All memory rows."""
+    """Yield all memory rows."""
     base = tuple(base)
     for what in (TRAIN, SEARCH):
         least = peak_of(call_of(what, *base))
@@ -59,7 +58,7 @@ def rows(base: Sequence[int] = BASE, num_searches: int = NUM_SEARCHES) -> Iterat
 
 
 def call_of(what: str, batch: int, source: int, target: int) -> Callable[[], object]:
-    """One training step of the additive model, or one beam search."""
+    """Return a call for one training step of the additive model, or for one beam search."""
     if what == TRAIN:
         sizes = seq2seq_training.Sizes(
             hidden=HIDDEN, batch=batch, source=source, target=target, vocabulary=VOCABULARY
@@ -70,8 +69,8 @@ def call_of(what: str, batch: int, source: int, target: int) -> Callable[[], obj
 
 
 def peak_of(call: Callable[[], object]) -> int:
-    """Bytes that tensors hold at the peak of a call, beyond what they held before."""
-    call()  # loads and prepares what the first call does
+    """Return the peak size of tensors during a call, less their size before it, in bytes."""
+    call()  # the first call loads libraries and fills caches
     gc.collect()
     with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as found:
         call()
@@ -84,7 +83,7 @@ def peak_of(call: Callable[[], object]) -> int:
 
 
 def left_behind(num_searches: int) -> int:
-    """Bytes by which a process of its own has grown after so many searches."""
+    """Return the growth of a separate process over `num_searches` searches, in bytes."""
     child = subprocess.run(
         [sys.executable, "-m", "benchmarks.seq2seq_memory", "--times", str(num_searches)],
         cwd=ROOT,
@@ -99,7 +98,7 @@ def left_behind(num_searches: int) -> int:
 
 
 def growth(call: Callable[[], object], times: int) -> int:
-    """What the process holds after many calls beyond what it held after a tenth of them."""
+    """Return the growth of the resident size from a tenth of the calls to the last call."""
     for _ in range(times // 10):
         call()
     before = resident_bytes()
@@ -109,7 +108,7 @@ def growth(call: Callable[[], object], times: int) -> int:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Search many times and print by how many bytes the process has grown."""
+    """Search many times and print the growth of the process in bytes."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.seq2seq_memory")
     parser.add_argument("--times", type=int, default=NUM_SEARCHES)
     given = parser.parse_args(arguments)

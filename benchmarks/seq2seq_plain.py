@@ -1,8 +1,8 @@
-"""What anyone would write first: an encoder-decoder with attention as plain loops over torch modules.
+"""A straightforward encoder-decoder with attention, as plain loops over torch modules.
 
 A bidirectional LSTM over packed sequences, additive attention whose keys are computed once, an LSTM
 decoder without input feeding, greedy search, and a beam on tensors that repeats the memory for every
-hypothesis. It is the yardstick for search: the same model, written with care and nothing more.
+hypothesis. It is the baseline for search: the same model, written with care but without optimizations.
 """
 
 from typing import NamedTuple, final
@@ -16,7 +16,7 @@ NEVER = -1e9
 
 
 class Encoded(NamedTuple):
-    """What the decoder reads, and the state it starts from."""
+    """The memory and the initial state of the decoder."""
 
     values: Tensor  # (B, S, 2 H)
     keys: Tensor  # (B, S, H)
@@ -43,7 +43,7 @@ class PlainSeq2Seq(nn.Module):
         self.output = nn.Linear(hidden, vocabulary)
 
     def encode(self, tokens: Tensor, lengths: Tensor) -> Encoded:
-        """The memory of a batch."""
+        """Encode a batch."""
         packed = pack_padded_sequence(
             self.source(tokens), lengths, batch_first=True, enforce_sorted=False
         )
@@ -57,7 +57,7 @@ class PlainSeq2Seq(nn.Module):
     def decode(
         self, tokens: Tensor, state: tuple[Tensor, Tensor], encoded: Encoded
     ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
-        """Scores of the tokens that may follow, and the state after."""
+        """Return the scores of the next token, and the next state."""
         hidden, state = self.decoder(self.target(tokens), state)
         query = self.query(hidden)
         fits = self.score(torch.tanh(encoded.keys[:, None] + query[:, :, None])).squeeze(-1)
@@ -67,7 +67,7 @@ class PlainSeq2Seq(nn.Module):
 
     @torch.inference_mode()
     def greedy(self, tokens: Tensor, lengths: Tensor, max_length: int) -> Tensor:
-        """The most probable token, one after the other: (B, T)."""
+        """Return the outputs of greedy search: (B, T)."""
         encoded = self.encode(tokens, lengths)
         state, written = encoded.state, []
         last = torch.full((len(tokens), 1), BEGIN)
@@ -83,7 +83,7 @@ class PlainSeq2Seq(nn.Module):
 
     @torch.inference_mode()
     def beam(self, tokens: Tensor, lengths: Tensor, max_length: int, width: int) -> Tensor:
-        """The best of a beam by its mean log-probability: (B, T)."""
+        """Return the outputs of beam search with the best mean log-probability: (B, T)."""
         encoded, num_items = self.encode(tokens, lengths), len(tokens)
         wide = Encoded(
             encoded.values.repeat_interleave(width, 0),

@@ -1,9 +1,9 @@
-"""How many words a second does search write, beside a plain loop and beside yoyodyne?
+"""How many words per second does search write, compared with a plain loop and with yoyodyne?
 
 All models have the same sizes: a bidirectional LSTM encoder, additive attention, an LSTM decoder. The
-weights are as drawn, and the end symbol is given a score that nobody chooses, so that every output
-has the same number of tokens and every side takes the same number of steps. Sources have one length,
-and the batch is on the machine already: what is timed is encoding and search, on one core.
+weights are random, and the score of the end token is so low that no search chooses it: every output
+has the same number of tokens, and all candidates take the same number of steps. Sources have equal length,
+and the batch is in memory: the benchmark times only encoding and search, on one core.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -25,19 +25,19 @@ from .timing import Plan, Timing, compare
 OURS, HALF, PLAIN, PEER = "foveal", "foveal in half precision", "plain loop", "yoyodyne"
 WIDTH = 5
 WIDE_VOCABULARY = 8_000
-BETWEEN_SEARCHES = 64  # the batch at which a beam is compared to greedy search
+BETWEEN_SEARCHES = 64  # batch size of the comparison of beam and greedy search
 
-# At least so many times the words a second of the plain loop, and of yoyodyne by batch.
+# Targets: words per second relative to the plain loop, and relative to yoyodyne by batch size.
 PLAIN_TARGET = 1.5
 PEER_TARGETS = {1: {1: 2.0, 32: 4.0, 256: 4.0}, WIDTH: {1: 2.0, 32: 12.0, 256: 12.0}}
-LEAST_HALF = 32  # for fewer items half precision is slower, and nobody would ask for it
-# At most so many times the time of greedy search, by vocabulary.
+LEAST_HALF = 32  # for smaller batches, half precision is slower
+# Targets: time relative to greedy search, by vocabulary size.
 BEAM_TARGETS = {60: 2.0, WIDE_VOCABULARY: 5.0}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Sizes:
-    """A model of characters."""
+    """The sizes of a character-level model."""
 
     hidden: int = 256
     embedding: int = 128
@@ -53,13 +53,13 @@ class Sizes:
 
 
 def sources(sizes: Sizes, batch: int) -> Tensor:
-    """Tokens that are special to nobody."""
+    """Return tokens that are special tokens in none of the libraries."""
     generator = torch.Generator().manual_seed(0)
     return torch.randint(6, sizes.vocabulary, (batch, sizes.source), generator=generator)
 
 
 def ours(sizes: Sizes, batch: int, width: int, *, half: bool = False) -> Callable[[], Tensor]:
-    """Encode and search, as a predictor does."""
+    """Return a call that encodes and searches like a predictor."""
     torch.manual_seed(0)
     spec = Seq2SeqSpec(
         encoder=TextEncoderSpec(
@@ -87,7 +87,7 @@ def ours(sizes: Sizes, batch: int, width: int, *, half: bool = False) -> Callabl
 
 
 def plain(sizes: Sizes, batch: int, width: int) -> Callable[[], Tensor]:
-    """The plain loop."""
+    """Return a call of the plain loop."""
     torch.manual_seed(0)
     model = PlainSeq2Seq(sizes.vocabulary, sizes.embedding, sizes.hidden).eval()
     with torch.no_grad():
@@ -104,7 +104,7 @@ def plain(sizes: Sizes, batch: int, width: int) -> Callable[[], Tensor]:
 
 
 def peer(sizes: Sizes, batch: int, width: int) -> Callable[[], Tensor]:
-    """yoyodyne, which leaves the begin symbol in the outputs of a beam."""
+    """Return a call of yoyodyne, which leaves the begin token in the outputs of a beam."""
     torch.manual_seed(0)
     model = Yoyodyne(
         vocabulary=sizes.vocabulary,
@@ -119,7 +119,7 @@ def peer(sizes: Sizes, batch: int, width: int) -> Callable[[], Tensor]:
 def candidates(
     sizes: Sizes, batch: int, width: int, *, with_peer: bool
 ) -> dict[str, Callable[[], Tensor]]:
-    """Everyone who searches, checked to write the same number of tokens."""
+    """Return all candidates, after checking that they write the same number of tokens."""
     calls = {
         OURS: ours(sizes, batch, width),
         HALF: ours(sizes, batch, width, half=True),
@@ -137,7 +137,7 @@ def candidates(
 def rows(
     sizes: Sizes, plan: Plan, *, batches: Sequence[int] = (1, 32, 256), with_peer: bool = True
 ) -> Iterator[Row]:
-    """Words a second, and how they compare."""
+    """Yield the words per second and their ratios."""
     for batch in batches:
         for width in (1, WIDTH):
             calls = candidates(sizes, batch, width, with_peer=with_peer)
@@ -160,7 +160,7 @@ def beam_rows(
     batch: int = BETWEEN_SEARCHES,
     vocabularies: Sequence[int] = (60, WIDE_VOCABULARY),
 ) -> Iterator[Row]:
-    """A beam's time over that of greedy search."""
+    """Yield the time of beam search divided by the time of greedy search."""
     for vocabulary in vocabularies:
         these = replace(sizes, vocabulary=vocabulary)
         calls = {"greedy": ours(these, batch, 1), "beam": ours(these, batch, WIDTH)}
@@ -177,7 +177,7 @@ def beam_rows(
 
 
 def words_per_second(name: str, batch: int, timing: Timing) -> Row:
-    """Outputs a second."""
+    """Return the outputs per second."""
     rates = [batch / seconds for seconds in timing.seconds]
     return Row(name=name, value=median(rates), unit="words/s", spread=(min(rates), max(rates)))
 
@@ -189,7 +189,7 @@ def times_faster(
     us: str,
     target: float | None = None,
 ) -> Row:
-    """The other's time over ours, round by round."""
+    """Return the time of the other candidate divided by ours, round by round."""
     pairs = zip(timings[other].seconds, timings[us].seconds, strict=False)
     each = [theirs / own for theirs, own in pairs]
     return Row(

@@ -1,9 +1,9 @@
-"""What does a training step cost beside the engine run bare?
+"""How much slower is a training step than the bare engine?
 
 The bare engine is torch's fused LSTM as encoder and as decoder, the output layer and the
-cross-entropy, and nothing else: no attention, no masks. Ours are whole models with attention, called
-as training calls them, with the masks of a batch in which nothing is padding. A step is the loss and
-its gradient; there is no optimizer on either side.
+cross-entropy, and nothing else: no attention, no masks. Ours are complete models with attention, called
+like in training, with the masks of a batch without padding. A step is the loss and its gradient, without
+an optimizer.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -39,7 +39,7 @@ from .timing import Plan, Timing, compare
 BARE, ADDITIVE, SEGMENT = "bare", "additive attention", "segment attention"
 SYNTACTIC = "additive attention over syntactic self-attention"
 
-# At most so many times the bare engine's time; segment attention: the additive model's.
+# Targets: time relative to the bare engine; for segment attention, relative to the additive model.
 TARGETS = {ADDITIVE: 1.3, "additive attention with input feeding": 1.6, "dot attention": 1.15}
 SEGMENT_TARGET = 1.25
 NATIVE_TARGETS = {SEGMENT: 1.08, SYNTACTIC: 1.25}  # the same, with the C++ kernels
@@ -47,7 +47,7 @@ NATIVE_TARGETS = {SEGMENT: 1.08, SYNTACTIC: 1.25}  # the same, with the C++ kern
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Sizes:
-    """Of the model and of a batch."""
+    """The sizes of the model and of a batch."""
 
     hidden: int = 256
     batch: int = 64
@@ -64,7 +64,7 @@ class Sizes:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Sources, what is read, and what should be written."""
+    """Sources, decoder inputs and targets."""
 
     source: Tensor
     tokens: Tensor
@@ -72,7 +72,7 @@ class Batch:
 
     @classmethod
     def of(cls, sizes: Sizes) -> "Batch":
-        """Random tokens, the same for everyone."""
+        """Draw random tokens, the same for all models."""
         generator = torch.Generator().manual_seed(0)
 
         def draw(length: int) -> Tensor:
@@ -83,7 +83,7 @@ class Batch:
 
 @final
 class Bare(nn.Module):
-    """The engine and nothing else."""
+    """The bare engine."""
 
     def __init__(self, sizes: Sizes) -> None:
         super().__init__()
@@ -94,7 +94,7 @@ class Bare(nn.Module):
         self.output = nn.Linear(sizes.hidden, sizes.vocabulary)
 
     def loss(self, batch: Batch) -> Tensor:
-        """The mean cross-entropy."""
+        """Return the mean cross-entropy."""
         _, state = self.encoder(self.source(batch.source))
         hidden, _ = self.decoder(self.target(batch.tokens), state)
         return cross_entropy(self.output(hidden).flatten(0, 1), batch.targets.flatten())
@@ -103,7 +103,7 @@ class Bare(nn.Module):
 def model_with(
     attention: Attention, sizes: Sizes, *, feeding: bool = False, syntactic: bool = False
 ) -> Seq2Seq:
-    """The same sizes as the bare engine, with attention; the values may attend to each other."""
+    """Return a model of the same sizes with attention, and optionally syntactic attention in the encoder."""
     hidden = sizes.hidden
     encoder: AbstractEncoder = TextEncoder(
         nn.Embedding(sizes.vocabulary, hidden), recurrent_stack(hidden, hidden)
@@ -124,7 +124,7 @@ def model_with(
 
 
 def models(sizes: Sizes) -> dict[str, Seq2Seq]:
-    """All of ours."""
+    """Return all our models."""
     hidden = sizes.hidden
     return {
         ADDITIVE: model_with(softmax_attention(hidden, hidden), sizes),
@@ -138,7 +138,7 @@ def models(sizes: Sizes) -> dict[str, Seq2Seq]:
 
 
 def our_step(model: Seq2Seq, batch: Batch) -> Callable[[], Tensor]:
-    """Loss and gradient, as a training loop asks for them."""
+    """Return a call that computes loss and gradient like a training loop."""
     source_mask = torch.ones_like(batch.source, dtype=torch.bool)
     mask = torch.ones_like(batch.tokens, dtype=torch.bool)
 
@@ -153,7 +153,7 @@ def our_step(model: Seq2Seq, batch: Batch) -> Callable[[], Tensor]:
 
 
 def bare_step(model: Bare, batch: Batch) -> Callable[[], Tensor]:
-    """Loss and gradient of the bare engine."""
+    """Return a call that computes loss and gradient of the bare engine."""
 
     def step() -> Tensor:
         model.zero_grad(set_to_none=True)
@@ -165,7 +165,7 @@ def bare_step(model: Bare, batch: Batch) -> Callable[[], Tensor]:
 
 
 def steps(sizes: Sizes) -> dict[str, Callable[[], Tensor]]:
-    """A call for every model, the bare engine first."""
+    """Return a call for every model, the bare engine first."""
     torch.manual_seed(0)
     batch = Batch.of(sizes)
     calls = {BARE: bare_step(Bare(sizes), batch)}
@@ -173,7 +173,7 @@ def steps(sizes: Sizes) -> dict[str, Callable[[], Tensor]]:
 
 
 def in_half_precision(call: Callable[[], Tensor]) -> Callable[[], Tensor]:
-    """The same with the products of the forward in bfloat16."""
+    """Return the same call with the matrix products of the forward pass in bfloat16."""
 
     def half() -> Tensor:
         with torch.autocast("cpu", torch.bfloat16):
@@ -183,7 +183,7 @@ def in_half_precision(call: Callable[[], Tensor]) -> Callable[[], Tensor]:
 
 
 def rows(sizes: Sizes, plan: Plan) -> Iterator[Row]:
-    """In float32 with targets, and in bfloat16."""
+    """Yield the ratios in float32 with targets, and in bfloat16."""
     calls = steps(sizes)
     timings = compare(calls, reference=BARE, plan=plan)
     yield from ratios(timings, f"training step ({sizes})", TARGETS)
@@ -208,7 +208,7 @@ def rows(sizes: Sizes, plan: Plan) -> Iterator[Row]:
 
 
 def native_rows(sizes: Sizes, plan: Plan) -> Iterator[Row]:
-    """Structured attention with the C++ kernels, beside softmax attention."""
+    """Yield the ratios of structured attention with the C++ kernels to softmax attention."""
     calls = {
         name: call for name, call in steps(sizes).items() if name in (ADDITIVE, *NATIVE_TARGETS)
     }
@@ -224,7 +224,7 @@ def native_rows(sizes: Sizes, plan: Plan) -> Iterator[Row]:
 
 
 def ratios(timings: Mapping[str, Timing], what: str, targets: Mapping[str, float]) -> Iterator[Row]:
-    """Everyone's time over the bare engine's."""
+    """Yield the time of each model divided by the time of the bare engine."""
     for name, timing in timings.items():
         if name != BARE:
             yield Row(
@@ -240,7 +240,7 @@ def ratios(timings: Mapping[str, Timing], what: str, targets: Mapping[str, float
 def to_each_other(
     name: str, one: Timing, other: Timing, *, unit: str, target: float | None = None
 ) -> Row:
-    """One candidate's time over another's, round by round."""
+    """Return the time of one candidate divided by another's, round by round."""
     each = [a / b for a, b in zip(one.seconds, other.seconds, strict=False)]
     return Row(
         name=name,
@@ -253,6 +253,6 @@ def to_each_other(
 
 
 def milliseconds(name: str, timing: Timing) -> Row:
-    """What a call took."""
+    """Return the time of a call."""
     taken = [1e3 * seconds for seconds in timing.seconds]
     return Row(name=name, value=median(taken), unit="ms", spread=(min(taken), max(taken)))

@@ -1,8 +1,8 @@
-"""yoyodyne's soft-attention LSTM as a peer of search, with weights as they were drawn.
+"""yoyodyne's soft-attention LSTM as a peer of search, with random weights.
 
 Reference: Gorman et al., yoyodyne 0.5: small-vocabulary sequence-to-sequence generation. The library
-lives in a dependency group of its own, `toolkits`, and is imported only when asked for; how to
-install it is in docs/benchmarks.md.
+is in a separate dependency group, `toolkits`, and is imported only on demand; see docs/benchmarks.md for
+its installation.
 """
 
 import importlib
@@ -25,14 +25,13 @@ class ToolkitMissingError(ImportError):
 class Yoyodyne:
     """A bidirectional LSTM encoder, attention and an LSTM decoder of one size, and its two searches.
 
-    The end symbol is given a score that is never chosen, so that every output has `max_length`
-    tokens, whatever the weights are.
+    The end token has a score that is never chosen: every output has `max_length` tokens, for any weights.
     """
 
     def __init__(self, *, vocabulary: int, embedding: int, hidden: int, max_length: int) -> None:
         models, self._data = load_toolkit("yoyodyne.models"), load_toolkit("yoyodyne.data")
         modules = load_toolkit("yoyodyne.models.modules")
-        # Its `validating` asks a trainer, which a model that only predicts does not have.
+        # Its `validating` needs a trainer, which a model that only predicts does not have.
         kind: Any = type(
             "Predicting", (models.SoftAttentionLSTMModel,), {"validating": False, "trainer": None}
         )
@@ -52,7 +51,7 @@ class Yoyodyne:
             self._model.classifier.bias[END] = -1e9
 
     def search(self, tokens: Tensor, width: int) -> Tensor:
-        """The best output of each item: (B, T)."""
+        """Return the best output of each item: (B, T)."""
         self._model.beam_width = width
         batch = self._data.Batch(self._data.PaddedTensor.from_tensor(tokens))
         with torch.inference_mode():
@@ -61,10 +60,10 @@ class Yoyodyne:
 
 
 def load_toolkit(module: str) -> Any:
-    """Import a module of a toolkit, which is untyped, or say how to install it."""
+    """Import a module of a toolkit, which is untyped, or raise an error with install instructions."""
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # its dependencies', of no concern here
+            warnings.simplefilter("ignore")  # warnings of its dependencies
             found = importlib.import_module(module)
     except ModuleNotFoundError as error:
         raise ToolkitMissingError(

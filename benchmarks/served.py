@@ -11,13 +11,13 @@ from benchmarks.serving.loopback import Loopback, loopback
 
 from .started import started
 
-SECONDS = 240  # to start, and to end, on a busy machine
+SECONDS = 240  # timeout of start and shutdown on a busy machine
 _KIB = 1024
 
 
 @dataclass(frozen=True)
 class ServedProcess:
-    """A server that runs, and the file that its log goes to."""
+    """A running server and its log file."""
 
     process: "subprocess.Popen[str]"
     address: Loopback
@@ -25,17 +25,17 @@ class ServedProcess:
 
     @property
     def url(self) -> str:
-        """Where it answers."""
+        """Return the URL of the server."""
         return f"http://{self.address.host}:{self.address.port}"
 
     @property
     def cpu_seconds(self) -> float:
-        """Processor time that it has used so far, and the process that computes for it."""
+        """Return the CPU time so far of the server and its compute process."""
         return sum(map(cpu_seconds_of, self._pids))
 
     @property
     def resident_mib(self) -> float:
-        """Memory that the two have in use. What both have of libraries counts once: half for each."""
+        """Return the memory of both processes. Shared libraries count once: half for each process."""
         return sum(map(_resident_mib, self._pids))
 
     @property
@@ -47,7 +47,7 @@ class ServedProcess:
 def served(
     runs: Sequence[Path | str], log: Path, *, options: Sequence[str] = ()
 ) -> Iterator[ServedProcess]:
-    """A server for some runs, on a port that is free; ended as a service manager ends it."""
+    """Start a server for some runs on a free port, and stop it like a service manager."""
     words = ["serve", *map(str, runs), "--port", "0", *options]
     with log.open("a") as errors, started(words, errors, SECONDS) as (process, address):
         yield ServedProcess(process, loopback(address), log)
@@ -56,20 +56,20 @@ def served(
 
 
 def children_of(pid: int) -> list[int]:
-    """Processes that any thread of a process has started."""
+    """List the child processes of all threads of a process."""
     files = Path(f"/proc/{pid}/task").glob("*/children")
     return [int(word) for file in files for word in file.read_text().split()]
 
 
 def cpu_seconds_of(pid: int) -> float:
-    """Processor time that a process has used so far, all of its threads."""
+    """Return the CPU time of a process so far, over all threads."""
     stat = Path(f"/proc/{pid}/stat").read_text()
     user, system = stat.rpartition(")")[2].split()[11:13]
     return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
 
 
 def _resident_mib(pid: int) -> float:
-    """Memory that is shared with others counts in parts."""
+    """Return the proportional set size: shared memory is divided among its processes."""
     lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
     (line,) = (line for line in lines if line.startswith("Pss:"))
     return int(line.split()[1]) / _KIB

@@ -1,12 +1,11 @@
-"""Serving on Ray: what it costs beside the server on one machine, what a second replica gives, and what faults
-leave of it.
+"""Serving on Ray: its overhead compared with the one-machine server, the gain from a second replica, and faults.
 
     python -m benchmarks.served_on_ray --runs runs
 
-Three servers at once, asked in turn: the one-box server, Ray with one replica and Ray with two. All of them,
-the load and the proxies of Ray share the cores of this machine; figures of one round are compared with those of
-the same round. The last then loses a replica and gets another model, under load; and one more server, with bounds,
-grows with its load.
+Three servers run at once and are measured in turn: the one-machine server, Ray with one replica and Ray with two.
+The servers, the load and the proxies of Ray share the cores of this machine; figures are compared within a round.
+Then the server with two replicas loses one and gets another model, under load. A fourth server, with a minimum and
+a maximum number of replicas, scales with its load.
 """
 
 import asyncio
@@ -36,14 +35,14 @@ from foveal.serving.client import Client
 
 OUT = Path("results/scale_serve.json")
 ROUNDS, SECONDS = 7, 3.0
-_WARMING = 3.0  # seconds of load before anything counts
-_ALONE = 150  # texts that are asked one after the other
+_WARMING = 3.0  # seconds of load before the measurement
+_ALONE = 150  # texts, sent one after the other
 _ONE_BOX, _ONE, _TWO = "one-box server", "Ray, 1 replica", "Ray, 2 replicas"
-_MOST_SECONDS = 300.0  # until a replica has started, on a busy machine
+_MOST_SECONDS = 300.0  # timeout of the start of a replica on a busy machine
 
 
 def measured(run: Path, folder: Path) -> list[Row]:
-    """All figures."""
+    """Measure all figures."""
     path, starts = Path(shutil.copytree(run, folder / "model")), dict[str, float]()
     with started(_TWO, ("--ray", "--replicas", "2"), path, starts) as two:
         with (
@@ -65,7 +64,7 @@ def measured(run: Path, folder: Path) -> list[Row]:
 def started(
     name: str, options: Sequence[str], path: Path, starts: dict[str, float]
 ) -> Iterator[ServedProcess]:
-    """A server, and how long it took to start."""
+    """Start a server; yields it with the seconds that the start took."""
     began, log = time.perf_counter(), path.parent / f"{len(starts)}.txt"
     with served([path], log, options=options) as server:
         starts[name] = time.perf_counter() - began
@@ -73,7 +72,7 @@ def started(
 
 
 def throughput(servers: Mapping[str, ServedProcess], model: str, asked: Sequence[str]) -> list[Row]:
-    """A closed loop of 32 on each, round by round."""
+    """Measure each server with a closed loop of concurrency 32, round by round."""
     rates: dict[str, list[float]] = {name: [] for name in servers}
     middles: dict[str, list[float]] = {name: [] for name in servers}
     for server in servers.values():
@@ -94,7 +93,7 @@ def throughput(servers: Mapping[str, ServedProcess], model: str, asked: Sequence
 
 
 def alone(servers: Mapping[str, ServedProcess], model: str, asked: Sequence[str]) -> list[Row]:
-    """One text at a time, asked of the one-box server and of one replica in turn."""
+    """Measure the latency of one text at a time, on the one-machine server and on one replica in turn."""
     taken = asyncio.run(_each({name: servers[name] for name in (_ONE_BOX, _ONE)}, model, asked))
     added = [one - other for one, other in zip(taken[_ONE], taken[_ONE_BOX], strict=True)]
     return [
@@ -125,7 +124,7 @@ async def _each(
 def processor_time(
     servers: Mapping[str, ServedProcess], model: str, asked: Sequence[str]
 ) -> list[Row]:
-    """What a request costs of the cores, and where. Processes of the server that is not asked do nothing."""
+    """Measure the CPU time of a request by process. Processes of the other servers are idle."""
     parts: dict[str, tuple[str, Callable[[], float]]] = {
         "both processes": (_ONE_BOX, lambda: servers[_ONE_BOX].cpu_seconds),
         "Ray's proxy": (_ONE, lambda: _used(workers("ProxyActor", os.getsid(0)))),
@@ -153,7 +152,7 @@ def _used(pids: Iterable[int]) -> float:
 
 
 def with_faults(server: ServedProcess, path: Path) -> list[Row]:
-    """One of two replicas is killed, then both are replaced by those of another model."""
+    """Kill one of two replicas, then replace both by replicas of another model."""
     with (
         Client(server.url) as client,
         Askers(client, path.name, texts(), number=CONCURRENCY).asking() as askers,
@@ -178,7 +177,7 @@ def with_faults(server: ServedProcess, path: Path) -> list[Row]:
 
 
 def growth(path: Path) -> Row:
-    """From one replica to two, by the load."""
+    """Measure the time to scale from one replica to two under load."""
     options = ("--ray", "--replicas", "1..2")
     with (
         served([path], path.parent / "growth.txt", options=options) as server,
@@ -190,12 +189,12 @@ def growth(path: Path) -> Row:
 
 
 def _replicas() -> set[int]:
-    """Processes of replicas that this one has started: others on this machine may have theirs."""
+    """List the replica processes started by this process; other users of the machine may have replicas too."""
     return set(workers("ServeReplica", os.getsid(0)))
 
 
 def _until(server: ServedProcess, is_so: Callable[[], bool]) -> float:
-    """Seconds until something is so."""
+    """Return the seconds until a condition holds."""
     began = time.perf_counter()
     wait_for(is_so, server.process, _MOST_SECONDS)
     return time.perf_counter() - began
@@ -215,7 +214,7 @@ def _none(name: str, value: float) -> Row:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure, and write the results."""
+    """Measure and write the results."""
     rows, out = measured_rows(
         measured, arguments, about="Serving on Ray beside the server on one machine.", out=OUT
     )

@@ -3,7 +3,7 @@
     python -m benchmarks.shortfalls             reads results/*.json
     python -m benchmarks.shortfalls DIRECTORY
 
-A shortfall is news, not a failure: the exit code is 0 either way.
+A shortfall is not a failure: the exit code is 0 either way.
 """
 
 import argparse
@@ -35,7 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def shortfalls(directory: Path) -> list[tuple[Results, Row]]:
-    """Every row of the directory's results that misses its target, with the file it is from."""
+    """Return every row of the results that misses its target, with its file."""
     files = [Results.load(path) for path in sorted(directory.glob("*.json"))]
     return [(results, row) for results in files for row in results.missed()]
 

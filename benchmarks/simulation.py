@@ -1,10 +1,10 @@
-"""A cluster in numbers: how long a bulk run or a training takes when machines differ and are lost.
+"""Simulate the time of a bulk run or a training on a cluster whose machines differ in speed and fail.
 
-    shards:    every worker takes the next; what a lost worker had begun is begun again by another
-    training:  all workers take each step together; when one is lost all go back to the last checkpoint
+    shards:    every worker takes the next shard; another worker restarts the shard of a lost worker
+    training:  all workers take each step together; after a loss, all resume from the last checkpoint
 
-Losses come at a rate, each worker's for itself. Speeds are log-normal: one factor of a worker, that it keeps,
-and one of every shard.
+Workers fail independently at a constant rate. Speeds are log-normal: one fixed factor for each worker, and one
+for each shard.
 """
 
 import heapq
@@ -19,25 +19,25 @@ class Cluster:
     """Workers and their faults."""
 
     workers: int
-    start: float = 0.0  # seconds until the first of them is at work
-    restart: float = 0.0  # seconds until one that was lost is at work again
-    losses: float = 0.0  # of a worker in an hour
-    spread: float = 0.0  # standard deviation of the logarithm of speeds
+    start: float = 0.0  # seconds until the first worker is ready
+    restart: float = 0.0  # seconds until a lost worker is ready again
+    losses: float = 0.0  # per worker and hour
+    spread: float = 0.0  # standard deviation of the log of speeds
 
     def until_loss(self, generator: random.Random, workers: int = 1) -> float:
-        """Seconds until one of some workers is lost."""
+        """Draw the seconds until one of some workers is lost."""
         rate = self.losses * workers / _HOUR
         return generator.expovariate(rate) if rate else float("inf")
 
 
 def bulk_seconds(shards: int, seconds: float, cluster: Cluster, *, seed: int = 0) -> float:
-    """How long it takes to answer so many shards that take a worker of usual speed so many seconds."""
+    """Simulate the time of a bulk run of `shards` shards, each of `seconds` at the usual speed."""
     generator = random.Random(seed)
     slowness = [generator.lognormvariate(0.0, cluster.spread) for _ in range(cluster.workers)]
     free = [(cluster.start, worker) for worker in range(cluster.workers)]
     lost = [cluster.start + cluster.until_loss(generator) for _ in free]
-    waiting, ends = shards, list[float]()  # when the shards that were answered were
-    under_way = list[float]()  # when a shard that is lost goes back to those that wait
+    waiting, ends = shards, list[float]()  # times at which shards were finished
+    under_way = list[float]()  # times at which lost shards return to the queue
     while waiting or under_way:
         now, worker = heapq.heappop(free)
         while under_way and (under_way[0] <= now or not waiting):
@@ -45,7 +45,7 @@ def bulk_seconds(shards: int, seconds: float, cluster: Cluster, *, seed: int = 0
             waiting += 1
         waiting -= 1
         end = now + seconds * slowness[worker] * generator.lognormvariate(0.0, cluster.spread)
-        if lost[worker] < now:  # while it had nothing to do
+        if lost[worker] < now:  # lost while idle
             lost[worker] = now + cluster.until_loss(generator)
         if lost[worker] < end:
             heapq.heappush(under_way, lost[worker])
@@ -60,7 +60,7 @@ def bulk_seconds(shards: int, seconds: float, cluster: Cluster, *, seed: int = 0
 def training_seconds(
     steps: int, seconds: float, cluster: Cluster, *, checkpoint: float, seed: int = 0
 ) -> float:
-    """How long so many steps take, with a checkpoint every so many seconds."""
+    """Simulate the time of a training with regular checkpoints."""
     generator, done, now = random.Random(seed), 0.0, cluster.start
     # The slowest worker sets the pace of all.
     slowest = max(generator.lognormvariate(0.0, cluster.spread) for _ in range(cluster.workers))

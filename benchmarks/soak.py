@@ -1,12 +1,12 @@
-"""Does the server stay well under people who ask well, badly, slowly, and go away?
+"""Does the server stay healthy with correct, malformed, slow and aborted requests for a long time?
 
     python -m benchmarks.soak --minutes 10
     python -m benchmarks.soak --minutes 10 --run runs/ice
 
-Good requests of mixed sizes and ways go on all the time, and among them: connections that are closed in the
-middle of a request, slow writers, bodies that never come, slow readers, bodies beyond the limit, and
-what is no request at all. No answer may be a 500, every answer must be that of `foveal predict`, byte by
-byte, and come once, and the memory of the server must not grow.
+Correct requests of mixed sizes and options run all the time, mixed with connections that are closed in the
+middle of a request, slow writers, bodies that never arrive, slow readers, bodies beyond the limit, and
+invalid HTTP. No answer may be a 500, every answer must arrive once and equal the output of `foveal predict`,
+byte by byte, and the memory of the server must not grow.
 """
 
 import argparse
@@ -44,27 +44,27 @@ from .soak_askers import (
 OUT = Path("results/serving_soak.json")
 SEED = 1
 WAYS = tuple(itertools.starmap(Way, itertools.product((1, 3), (False, True))))
-_GOOD = 8  # who ask well
-_BODY_BYTES = 1 << 18  # a limit that is often passed costs less time if it is low
+_GOOD = 8  # clients that send correct requests
+_BODY_BYTES = 1 << 18  # low, because the test exceeds the limit often
 _PATIENCE = 5  # seconds for a body
-_WAITING = 4  # seconds of work that may wait: all askers here are one client, which gets a half
+_WAITING = 4  # seconds of queued work: all clients here count as one, which gets half of the queue
 MOST_GROWTH = 0.05
-_BEGINNING = 0.3  # of the time, in which caches and heaps fill
+_BEGINNING = 0.3  # fraction of the time in which caches and heaps fill
 
 
 @dataclass(frozen=True, kw_only=True)
 class Soaked:
-    """What came of it."""
+    """The results of a soak test."""
 
     soak: Soak
     memory: Sequence[float]  # MiB, every half second
     num_waiting: float  # inputs in the queue at the end
-    status: int  # that the server ended with
+    status: int  # exit status of the server
     log: str
 
     @property
     def growth(self) -> float:
-        """How much more memory is used at the end than after the beginning, as a share."""
+        """Return the relative growth of memory from the end of the warm-up to the end of the test."""
         settled = self.memory[int(_BEGINNING * len(self.memory)) :]
         fifth = max(1, len(settled) // 5)
         first, last = (statistics.median(part) for part in (settled[:fifth], settled[-fifth:]))
@@ -87,7 +87,7 @@ class Soaked:
 
 
 def soaked(run: Path, words: Sequence[str], *, seconds: float) -> Soaked:
-    """Put a server for a run through all of it."""
+    """Run the soak test against a server for a run."""
     expected = {way: _command_line(run, words, way) for way in WAYS}
     limits = {
         "body-bytes": _BODY_BYTES,
@@ -132,7 +132,7 @@ async def _soaked(
         memory.append(server.resident_mib)
     soak.stop.set()
     await asyncio.gather(*tasks)
-    await asyncio.sleep(1.0)  # what was given up is dropped
+    await asyncio.sleep(1.0)  # the server drops abandoned requests
     return soak, memory, await _waiting(server.address)
 
 
@@ -151,7 +151,7 @@ async def _waiting(address: Loopback) -> float:
 
 
 def _command_line(run: Path, texts: Sequence[str], way: Way) -> dict[str, str]:
-    """What `foveal predict` prints for each text."""
+    """Return the output of `foveal predict` for each text."""
     words = ["predict", str(run), "--format", "jsonl", "--nbest", str(way.nbest)]
     words += ["--attention"] if way.attention else []
     done = subprocess.run(
@@ -166,7 +166,7 @@ def _command_line(run: Path, texts: Sequence[str], way: Way) -> dict[str, str]:
 
 
 def rows(soaked: Soaked, minutes: float) -> list[Row]:
-    """The figures."""
+    """Return the figures."""
     seen = soaked.soak.seen
     bad = sum(count for (kind, _), count in seen.items() if kind != "good")
     five_hundreds = sum(
@@ -203,7 +203,7 @@ def rows(soaked: Soaked, minutes: float) -> list[Row]:
 
 
 def main() -> None:
-    """Soak, and write the results."""
+    """Run the soak test and write the results."""
     parser = argparse.ArgumentParser(description="Put a server through good and bad company.")
     parser.add_argument("--minutes", type=float, default=10.0)
     parser.add_argument("--runs", type=Path, help="a folder of runs, fitted there if need be")

@@ -12,14 +12,14 @@ from typing import NamedTuple
 from benchmarks.serving.load import OK, REJECTED
 from benchmarks.serving.loopback import Connection, Loopback, Reply, read_reply
 
-MOST_FAULTS = 20  # that are kept
-_SLOW_WRITING = 2.0  # seconds over which a body comes, within the server's patience
+MOST_FAULTS = 20  # recorded at most
+_SLOW_WRITING = 2.0  # seconds for sending a body, within the server's timeout
 _SMALL_BUFFER = 4096
 _FLOOD = 64 * 1024
 
 
 class Way(NamedTuple):
-    """How answers are asked for."""
+    """The options of a request."""
 
     nbest: int
     attention: bool
@@ -32,32 +32,32 @@ class Soak:
     address: Loopback
     model: str
     version: str
-    expected: dict[Way, dict[str, str]]  # the command line's answers, a line of JSON to each text
+    expected: dict[Way, dict[str, str]]  # output of the command line, a line of JSON for each text
     body_bytes: int  # the server's limit
     generator: random.Random
     stop: asyncio.Event = field(default_factory=asyncio.Event)
     seen: Counter[tuple[str, int]] = field(default_factory=Counter)
-    num_answers: int = 0  # compared with the command line's, byte by byte
+    num_answers: int = 0  # compared with the command line byte by byte
     faults: list[str] = field(default_factory=list)
 
     @property
     def path(self) -> str:
-        """Where the model is asked."""
+        """Return the path of the model's predict endpoint."""
         return f"/v1/models/{self.model}/predict"
 
     def fault(self, text: str) -> None:
-        """Note what must not happen."""
+        """Record a violation."""
         if len(self.faults) < MOST_FAULTS:
             self.faults.append(text)
 
     def question(self, most: int, *, stream: bool = False) -> "Question":
-        """Some texts, in some way."""
+        """Draw a question of random texts and options."""
         way = self.generator.choice(list(self.expected))
         texts = self.generator.choices(list(self.expected[way]), k=self.generator.randint(1, most))
         return Question(way, texts, stream)
 
     def check(self, kind: str, question: "Question", reply: Reply) -> None:
-        """An answer is the command line's, to the byte; or a refusal for too much to do."""
+        """Check that an answer equals the output of the command line, or is a rejection due to overload."""
         self.seen[kind, reply.status] += 1
         if reply.status == REJECTED:
             if "retry-after" not in reply.headers:
@@ -70,7 +70,7 @@ class Soak:
             self.num_answers += len(question.texts)
 
     def whole(self, question: "Question") -> bytes:
-        """The body that answers a question."""
+        """Return the expected body of the answer to a question."""
         lines = [self.expected[question.way][text] for text in question.texts]
         if question.stream:
             return "".join(f"{line}\n" for line in lines).encode()
@@ -79,7 +79,7 @@ class Soak:
 
 
 class Question(NamedTuple):
-    """Texts, and how they are asked about."""
+    """Texts and the options of their request."""
 
     way: Way
     texts: Sequence[str]
@@ -87,13 +87,13 @@ class Question(NamedTuple):
 
     @property
     def body(self) -> bytes:
-        """As it is sent."""
+        """Return the body of the request."""
         more = {"nbest": self.way.nbest, "attention": self.way.attention, "stream": self.stream}
         return json.dumps({"inputs": list(self.texts), **more}).encode()
 
 
 async def good(soak: Soak) -> None:
-    """Asks, waits, compares; an answer that came twice would be taken for the next one's."""
+    """Send requests and compare the answers; a duplicate answer would be read as the next one."""
     async with Connection(soak.address) as connection:
         while not soak.stop.is_set():
             question = soak.question(8, stream=soak.generator.random() < 0.2)
@@ -103,12 +103,12 @@ async def good(soak: Soak) -> None:
                 soak.fault(f"good: no answer: {error!r}")
                 continue
             soak.check("good", question, reply)
-            # Not the seconds that the server asks for: it is meant to be pressed.
+            # Shorter than the server requests, to keep up the pressure.
             await asyncio.sleep(0.2 if reply.status == REJECTED else 0.0)
 
 
 async def leaving(soak: Soak) -> None:
-    """Hangs up in the middle of a request, or while it is being answered."""
+    """Close the connection in the middle of a request, or while the server answers."""
     while not soak.stop.is_set():
         reader, writer = await asyncio.open_connection(*soak.address)
         del reader
@@ -122,7 +122,7 @@ async def leaving(soak: Soak) -> None:
 
 
 async def slow_writer(soak: Soak) -> None:
-    """Sends a request in ten pieces, and is answered like any other."""
+    """Send a request in ten pieces; the server must answer it like any other."""
     while not soak.stop.is_set():
         question = soak.question(8)
         body = question.body
@@ -139,7 +139,7 @@ async def slow_writer(soak: Soak) -> None:
 
 
 async def never_written(soak: Soak) -> None:
-    """Promises a body and never sends it: is told so, or hung up on, in the end."""
+    """Announce a body and never send it; the server must reply with an error or close the connection."""
     while not soak.stop.is_set():
         reader, writer = await asyncio.open_connection(*soak.address)
         writer.write(_head(soak, "content-length: 100") + b"{")
@@ -157,7 +157,7 @@ async def never_written(soak: Soak) -> None:
 
 
 async def slow_reader(soak: Soak) -> None:
-    """Asks for much, and reads it bit by bit, through a small window; or gives up half-way."""
+    """Request a large answer and read it slowly through a small window, or give up halfway."""
     while not soak.stop.is_set():
         question = soak.question(32, stream=soak.generator.random() < 0.5)
         plain = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
@@ -186,7 +186,7 @@ async def slow_reader(soak: Soak) -> None:
 
 
 async def oversized(soak: Soak) -> None:
-    """Bodies beyond the limit: said to be, or found to be."""
+    """Send bodies beyond the limit, with and without a declared length."""
     most = soak.body_bytes
     while not soak.stop.is_set():
         chunk = b"%x\r\n%s\r\n" % (_FLOOD, b" " * _FLOOD)
@@ -201,7 +201,7 @@ async def oversized(soak: Soak) -> None:
 
 
 async def malformed(soak: Soak) -> None:
-    """What is no request."""
+    """Send invalid HTTP."""
     bodies = {
         "no JSON": b'{"inputs": ["a"',
         "no text": b"\xff\xfe\x00",
@@ -232,7 +232,7 @@ async def malformed(soak: Soak) -> None:
 
 
 async def _refused(soak: Soak, kind: str, data: bytes, statuses: set[int]) -> None:
-    """Send something, and see that it is refused; a connection that is closed on us will do as well."""
+    """Send data and check that the server rejects it or closes the connection."""
     reader, writer = await asyncio.open_connection(*soak.address)
     writer.write(data)
     try:

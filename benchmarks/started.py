@@ -12,15 +12,15 @@ from typing import NamedTuple, TextIO
 
 
 class Started(NamedTuple):
-    """A command under way."""
+    """A running command."""
 
     process: "subprocess.Popen[str]"
-    address: str  # the first word that it said
+    address: str  # the first word of its output
 
 
 @contextmanager
 def started(words: Sequence[str], errors: TextIO, seconds: float) -> Iterator[Started]:
-    """`foveal` with these words, given so long to say where it answers; killed if it has not ended."""
+    """Run `foveal` with these arguments; it must print its address in time and is killed at the end."""
     with subprocess.Popen(
         [sys.executable, "-m", "foveal.cli", *words],
         env=os.environ | {"OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1"},
@@ -38,7 +38,7 @@ def started(words: Sequence[str], errors: TextIO, seconds: float) -> Iterator[St
 
 
 def _first_line(process: "subprocess.Popen[str]", seconds: float) -> str:
-    """Nothing if there is none in time, or none at all."""
+    """Return the first line of the output, or an empty string if none arrives in time."""
     assert process.stdout is not None
     end = time.monotonic() + seconds
     while time.monotonic() < end:

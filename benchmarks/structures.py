@@ -1,13 +1,13 @@
 """Speed, accuracy and memory of the distributions, compared with other libraries.
 
     python -m benchmarks.structures                                     everything, a quarter of an hour when nothing else runs
-    python -m benchmarks.structures --sizes 32,25,2 --operations train  one cell, the rest is kept
+    python -m benchmarks.structures --sizes 32,25,2 --operations train  one cell, other rows are kept
     python -m benchmarks.structures --parts speed --structures "projective tree" "span tree"
     python -m benchmarks.structures --parts accuracy memory
     python -m benchmarks.structures --native                            with the C++ kernels, see `native`
 
-Speed is peer's time divided by ours, so that 3 means three times faster; one thread, float32,
-interleaved in one process (see `timing`). What each operation does on each side is in `cases`.
+Speed is the peer's time divided by ours: 3 means three times faster. One thread, float32, interleaved in one
+process (see `timing`). `cases` defines the operations of each library.
 """
 
 import argparse
@@ -38,7 +38,7 @@ OTHER_PARTS = {
 PARTS = ("speed", *OTHER_PARTS)
 NATIVE_PARTS = ("speed", "accuracy", "native")
 
-# How many times faster than the peer has been asked for.
+# Targets: how many times faster than the peer.
 SPEED_TARGETS = {
     "chain train (32, 25, 2) vs torch-struct": 3.0,
     "chain train (32, 50, 20) vs torch-struct": 30.0,
@@ -64,7 +64,7 @@ class Options:
     native: bool
 
     def wants(self, family: Family) -> tuple[Size, ...]:
-        """The sizes of a family to measure."""
+        """Return the sizes of a family to measure."""
         if family.structure not in self.structures:
             return ()
         return tuple(size for size in family.sizes if not self.sizes or size in self.sizes)
@@ -107,7 +107,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def parse(arguments: Sequence[str] | None) -> Options:
-    """Options from the command line."""
+    """Parse the options of the command line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.structures")
     parser.add_argument("--native", action="store_true", help="with the C++ kernels")
     parser.add_argument("--parts", nargs="+", choices={*PARTS, *NATIVE_PARTS}, default=())
@@ -138,7 +138,7 @@ def parse(arguments: Sequence[str] | None) -> Options:
 
 
 def measure_speed(options: Options, results: Results, progress: Progress) -> Results:
-    """Time every wanted cell, saving after each size so that a stopped run loses little."""
+    """Time every selected cell; save after each size, hence an interrupted run loses little."""
     cells = [(family, size) for family in FAMILIES for size in options.wants(family)]
     task = progress.add_task("speed", total=len(cells))
     for family, size in cells:
@@ -167,7 +167,7 @@ def time_cell(
     plan: Plan,
     targets: Mapping[str, float] = SPEED_TARGETS,
 ) -> list[Row]:
-    """Our own time, and one row per peer that has this operation."""
+    """Return our own time, and one row per peer that has this operation."""
     timings = compare(candidates, reference=US, plan=plan)
     return [
         _time_row(_time_name(family, operation, size), timings[US]),
@@ -180,7 +180,7 @@ def time_cell(
 
 
 def speed_table(family: Family, results: Results) -> Table:
-    """Peers' time over ours, by operation and size."""
+    """Return the time of the peers divided by ours, by operation and size."""
     rows = {row.name: row for row in results.rows}
     table = Table(
         title=f"{family.name}, {family.axes}: times faster than the peer, median \\[lowest-highest]"
@@ -202,7 +202,7 @@ def speed_table(family: Family, results: Results) -> Table:
 
 
 def other_table(results: Results) -> Table:
-    """Accuracy and memory, row by row."""
+    """Return the accuracy and memory rows."""
     table = Table(title="accuracy and memory")
     for column in ("what", "value", "unit", "asked for"):
         table.add_column(column)
@@ -214,7 +214,7 @@ def other_table(results: Results) -> Table:
 
 
 def describe(row: Row) -> str:
-    """A row in one line."""
+    """Format a row in one line."""
     asked = "" if row.target is None else f", asked for {row.sense} {row.target:g}"
     spread = "" if row.spread is None else f" [{row.spread[0]:.3g} to {row.spread[1]:.3g}]"
     return f"{row.name}: {row.value:.3g} {row.unit}{spread}{asked}"

@@ -1,8 +1,8 @@
 """supar's structured distributions without the parsers around them.
 
-`import supar` wants a dozen packages that its `supar.structs` does not use. Two empty packages in
-the place of `supar` and `supar.utils` let `supar.structs` be imported alone, from a copy installed
-with `pip install --no-deps supar==1.1.4`.
+`import supar` needs a dozen packages that `supar.structs` does not use. Two empty packages instead of
+`supar` and `supar.utils` make it possible to import only `supar.structs`, from a copy installed with
+`pip install --no-deps supar==1.1.4`.
 """
 
 import importlib
@@ -16,7 +16,7 @@ from .peers import PeerMissingError
 
 
 def load_supar() -> Any:
-    """The module `supar.structs`; from then on `from supar.structs import ...` works too."""
+    """Return the module `supar.structs`; afterwards, `from supar.structs import ...` works too."""
     if "supar.structs" in sys.modules:
         return sys.modules["supar.structs"]
     found = importlib.util.find_spec("supar")

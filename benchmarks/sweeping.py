@@ -1,10 +1,10 @@
-"""Sweeps: do a dozen short trials find a setting as good as the default, and what does stopping one cost?
+"""Do a dozen short trials of a sweep find settings as good as the default, and how costly is an interruption?
 
-    python -m benchmarks.sweeping --runs runs            about six minutes of a core
+    python -m benchmarks.sweeping --runs runs            about six CPU minutes
 
-`foveal sweep` on 800 Icelandic words, with no settings given but the length of a trial, which is a quarter of
-what `foveal fit` would choose: twelve trials, two at a time. It is stopped by SIGTERM when a few trials have
-ended, and started again.
+`foveal sweep` on 800 Icelandic words: twelve trials, two at a time. The only setting is the length of a trial, a
+quarter of the length that `foveal fit` chooses. The benchmark stops the sweep with SIGTERM after a few trials
+and starts it again.
 """
 
 import argparse
@@ -23,13 +23,13 @@ from examples.support import DATA
 OUT = Path("results/scale_sweep.json")
 TRIALS, WORKERS, SEED, EPOCHS = 12, 2, 1, 25
 FILES = {part: f"g2p_sigmorphon2021/low/ice_{part}.tsv" for part in ("train", "dev", "test")}
-_BEFORE_STOP = 4  # trials that have ended
+_BEFORE_STOP = 4  # finished trials
 _MOST_SECONDS = 3600.0
 _TITLE = f"Icelandic, 800 words, {EPOCHS} epochs"
 
 
 def swept(out: Path) -> list[Row]:
-    """Sweep into a folder, with one stop on the way; what that cost."""
+    """Sweep into a folder with one interruption, and return its cost."""
     before = dict[Path, str]()
     with process(_command(out)) as driver:
         wait_for(lambda: len(_ended(out)) >= _BEFORE_STOP, driver, _MOST_SECONDS)
@@ -56,20 +56,20 @@ def _command(out: Path) -> list[str]:
 
 
 def _ended(out: Path) -> list[Path]:
-    """Logs of trials that have come to an end of either kind."""
+    """List the logs of finished and failed trials."""
     ends = ('{"event": "finished"', '{"event": "failed"')
     return [log for log in sorted(out.glob("trials/*/log.jsonl")) if _last(log).startswith(ends)]
 
 
 def _last(log: Path) -> str:
-    """The last line of a log that is long and asked for often."""
+    """Return the last line of a log without reading all of it, because logs are long and polled often."""
     with log.open("rb") as file:
         file.seek(max(0, log.stat().st_size - 2000))
         return (file.read().decode(errors="replace").splitlines() or [""])[-1]
 
 
 def figures(table: dict[str, Any]) -> list[Row]:
-    """The result of a sweep."""
+    """Return the figures of a sweep."""
     trials = {trial["number"]: trial for trial in table["trials"]}
     best, default, metric = trials[table["best"]], trials[1], table["metric"]
 
@@ -100,7 +100,7 @@ def figures(table: dict[str, Any]) -> list[Row]:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Sweep, and write the results."""
+    """Run the sweep and write the results."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--runs", type=Path, required=True, help="the sweep is made there")
     parser.add_argument("--out", type=Path, default=OUT)

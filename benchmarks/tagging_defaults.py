@@ -1,13 +1,13 @@
-"""What `foveal fit` makes of tagged files without any configuration, and in how many CPU minutes.
+"""Measure the scores and CPU minutes of `foveal fit` on tagged files without any configuration.
 
     python -m benchmarks.tagging_defaults                     both corpora, some ten CPU minutes
     python -m benchmarks.tagging_defaults --case names        one of them
-    python -m benchmarks.tagging_defaults --keep runs         runs that are there already are not repeated
+    python -m benchmarks.tagging_defaults --keep runs         existing runs are not repeated
 
 names: WNUT-17, named entities in messages, by span F1 on the development set (one number, the score of the
-tag O, is set on it; the published test set is not looked at). speech: UD English EWT, universal
-part-of-speech tags, by accuracy on the test set. The command runs in one process with one thread, and its
-CPU time is that of all it does: training, validation, scoring and the report.
+tag O, is tuned on it; the published test set is not used). speech: UD English EWT, universal part-of-speech
+tags, by accuracy on the test set. The command runs in one process with one thread, and its CPU time covers
+training, validation, scoring and the report.
 """
 
 import argparse
@@ -37,7 +37,7 @@ class Case(NamedTuple):
     train: str
     dev: str
     test: str | None
-    part: str  # that is scored
+    part: str  # "dev" or "test", the set to score
     metric: str
     target: float
 
@@ -66,7 +66,7 @@ CASES = {
 
 
 def fitted(case: Case, seed: int, run: Path) -> tuple[float, float]:
-    """The score of the command and the CPU minutes that it took."""
+    """Return the score of the command and its CPU minutes."""
     minutes = run / "cpu_minutes.json"
     if not minutes.exists():
         words = [str(DATA / case.train), "--dev", str(DATA / case.dev), "--out", str(run)]
@@ -84,13 +84,13 @@ def fitted(case: Case, seed: int, run: Path) -> tuple[float, float]:
 
 
 def _children() -> float:
-    """CPU seconds of all processes that were started from here and have ended."""
+    """Return the CPU seconds of all finished child processes."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Fit each corpus with each seed, and write scores and CPU minutes."""
+    """Fit each corpus with each seed and write scores and CPU minutes."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--case", choices=CASES, action="append", help="by default all")
     parser.add_argument("--seeds", type=int, nargs="+", default=[1])

@@ -1,11 +1,10 @@
-"""How many times longer does one call take than another, on a machine that others use too?
+"""How many times longer does one call take than another, on a shared machine?
 
-All candidates run in one process and one thread, in rounds; in each round each candidate runs a
-block of calls, and its time is divided by the reference's time of that same round, so that what
-slows the machine for longer than a round slows both. Time is processor time of this process: for
-one thread that computes it is the time on the wall, less what the scheduler gives to others. A
-block counts as its median call; the figure is the median of the rounds' ratios, its spread their
-minimum and maximum.
+All candidates run in one process and one thread, in rounds. In each round, each candidate runs a block of
+calls, and its time is divided by the reference's time in the same round: a slowdown of the machine that lasts
+longer than a round affects both. Time is CPU time of this process: for one busy thread, wall-clock time
+less the time that the scheduler gives to other processes. The time of a block is its median call; the figure
+is the median of the ratios over rounds, and the spread is their minimum and maximum.
 """
 
 import gc
@@ -27,12 +26,12 @@ class Timing:
 
     @property
     def ratio(self) -> float:
-        """The median ratio to the reference."""
+        """Return the median ratio to the reference."""
         return median(self.ratios)
 
     @property
     def ratio_spread(self) -> tuple[float, float]:
-        """The lowest and the highest ratio of any round."""
+        """Return the lowest and the highest ratio over rounds."""
         return min(self.ratios), max(self.ratios)
 
 
@@ -40,10 +39,9 @@ class Timing:
 class Plan:
     """How long to measure.
 
-    A candidate runs in every round until it has used up `budget` seconds, but never in fewer than
-    `least_rounds`: a peer that takes half a minute a call is called `least_rounds` times and once
-    to warm up, and no more. A short call is made for `warm_up` seconds first, and then in blocks
-    of `block` seconds.
+    A candidate runs in every round until it has used `budget` seconds, but in at least `least_rounds` rounds:
+    a peer that takes half a minute per call is called `least_rounds` times and once to warm up. A short call
+    is repeated for `warm_up` seconds first, and then in blocks of `block` seconds.
     """
 
     rounds: int = 25
@@ -68,17 +66,17 @@ def compare(
     """Time all candidates against the reference, interleaved.
 
     Args:
-        candidates: a name and a call without arguments each; what it returns is dropped.
-        reference: the name of the candidate that all ratios are taken to. It runs in every round.
-        plan: how many rounds, and how long.
-        clock: seconds; another than the real one only in tests.
+        candidates: names and calls without arguments; return values are ignored.
+        reference: the name of the candidate in the denominator of all ratios. It runs in every round.
+        plan: the number and the length of rounds.
+        clock: returns seconds; tests pass another clock.
 
     Returns:
         One timing per candidate. The reference's ratios are all 1.
     """
     plan = plan or Plan()
     gc.collect()
-    gc.freeze()  # so that collecting between blocks looks at what the candidates left, no more
+    gc.freeze()  # collections between blocks then scan only objects of the candidates
     try:
         seconds = _run_rounds(candidates, reference, plan, clock)
     finally:
@@ -87,7 +85,7 @@ def compare(
     return {
         name: Timing(
             seconds=tuple(taken),
-            # a candidate leaves for good, so its rounds are the first ones of the reference
+            # a candidate that stops does not return, so its rounds are the first ones of the reference
             ratios=tuple(own / ref for own, ref in zip(taken, base, strict=False)),
         )
         for name, taken in seconds.items()
@@ -100,7 +98,7 @@ def _run_rounds(
     plan: Plan,
     clock: Callable[[], float],
 ) -> dict[str, list[float]]:
-    """Seconds a call, one per round that the candidate ran in."""
+    """Return the seconds per call, one number for each round that the candidate ran in."""
     calls = {name: _calibrate(call, plan, clock) for name, call in candidates.items()}
     seconds: dict[str, list[float]] = {name: [] for name in candidates}
     for number in range(plan.rounds):
@@ -127,9 +125,9 @@ def _calibrate(call: Callable[[], object], plan: Plan, clock: Callable[[], float
 
 
 def _time_block(call: Callable[[], object], times: int, clock: Callable[[], float]) -> float:
-    """Seconds of the median call of a block, the garbage collector out of the way.
+    """Return the seconds of the median call of a block, with garbage collection disabled.
 
-    Before a block of many calls one more is made: what ran before has left its own data in cache.
+    A block of many calls starts with an untimed call, because the previous candidate has filled the cache.
     """
     gc.collect()
     gc.disable()

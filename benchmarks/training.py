@@ -2,15 +2,15 @@
 
     python -m benchmarks.training
 
-**Overhead.** A step of the loop (a batch made by the stream, schedule, loss, backward, clipping,
-optimizer, bookkeeping, log) against the bare step (zero_grad, loss, backward, clip, step), in turn, one
-thread: a two-way LSTM encoder with 256 units each way, attention, an LSTM decoder with 256, and 64 words
-in a batch. Both train on one batch again and again, so that each step is the same work; the loop makes
-its batches all the same.
+**Overhead.** A step of the loop (a batch from the stream, schedule, loss, backward, clipping, optimizer,
+bookkeeping, log) compared with the bare step (zero_grad, loss, backward, clip, step), in turn, on one
+thread: a bidirectional LSTM encoder with 256 units per direction, attention, an LSTM decoder with 256 units,
+and 64 words per batch. Both train on the same batch again and again, hence every step is the same work; the
+loop still builds its batches.
 
-**Speed.** Runs on the pronunciation of Hungarian and Icelandic words, if the data is there: words and
-target symbols for each second of training, and how long validations take beside it. Seconds are the
-processor's, so that what else the machine does matters less.
+**Speed.** Runs on the pronunciation of Hungarian and Icelandic words, if the data is available: words and
+target tokens per second of training, and the time of validations. All times are CPU time, which depends
+less on other load of the machine.
 """
 
 import tempfile
@@ -43,7 +43,7 @@ from .timing import Plan, compare, use_one_thread
 
 OUT = Path("results/training.json")
 BATCH = 64
-ROUNDS = 100  # a step is long, so a round has one of each
+ROUNDS = 100  # a step is long, so each candidate has one step per round
 SPEC = TrainingSpec(steps=10**9, batch_size=BATCH, learning_rate=1e-3)
 VARIANTS = {
     "loop": SPEC,
@@ -79,7 +79,7 @@ CASES = {
 
 
 def words(number: int) -> tuple[Example, ...]:
-    """Words of 5 to 15 letters and as many phones, of an alphabet of 40."""
+    """Return words of 5 to 15 letters and the same number of phones, from an alphabet of 40."""
     draw = Random(0)
     alphabet = [chr(ord("a") + place) for place in range(40)]
     texts = ["".join(draw.choices(alphabet, k=draw.randint(5, 15))) for _ in range(number)]
@@ -87,13 +87,13 @@ def words(number: int) -> tuple[Example, ...]:
 
 
 def pronunciation(examples: Sequence[Example]) -> Transduction:
-    """A task for these examples, with weights that are the same every time."""
+    """Return a task for these examples, with the same weights every time."""
     torch.manual_seed(0)
     return MODEL.build_from(examples)
 
 
 def bare_step(examples: Sequence[Example]) -> Callable[[], None]:
-    """A call that makes the next step, and nothing else."""
+    """Return a call that makes only the next step."""
     task = pronunciation(examples)
     parameters = list(task.model.parameters())
     optimizer = torch.optim.AdamW(parameters, lr=SPEC.learning_rate, weight_decay=0.0, fused=True)
@@ -111,7 +111,7 @@ def bare_step(examples: Sequence[Example]) -> Callable[[], None]:
 
 
 def loop_step(examples: Sequence[Example], spec: TrainingSpec, folder: Path) -> Callable[[], None]:
-    """A call that makes the next step of the loop, and all that the loop does beside."""
+    """Return a call that makes the next step of the loop with all its bookkeeping."""
     task = pronunciation(examples)
     stream = task.batches(InMemory(tuple(examples)), batch_size=BATCH, seed=1)
     loop = Loop(
@@ -140,7 +140,7 @@ def _always_the_first(batches: Iterator[Any]) -> Iterator[Any]:
 
 
 def overhead() -> list[Row]:
-    """The loop over the bare step."""
+    """Measure the time of the loop divided by the time of the bare step."""
     examples = words(4096)
     with tempfile.TemporaryDirectory() as folder:
         candidates = {"bare": bare_step(examples)}
@@ -162,7 +162,7 @@ def overhead() -> list[Row]:
 
 
 class Stopwatch:
-    """A listener that tells the processor's time of training from that of validations."""
+    """A listener that measures the CPU time of training and of validation separately."""
 
     def __init__(self) -> None:
         self.training = self.validating = 0.0
@@ -170,7 +170,7 @@ class Stopwatch:
         self._mark = process_time()
 
     def __call__(self, event: Event) -> None:
-        """Time since the event before goes to what the event is about."""
+        """Add the time since the previous event to training or validation, by type of event."""
         mark, self._mark = self._mark, process_time()
         match event:
             case StepDone():
@@ -180,11 +180,11 @@ class Stopwatch:
             case Evaluated():
                 self.validating += self._mark - mark
             case _:
-                pass  # checkpoints, the beginning and the end
+                pass  # checkpoints, the start and the end
 
 
 def speed(name: str, language: str, model: TransductionSpec, training: TrainingSpec) -> list[Row]:
-    """Words and symbols for each second of the processor, and what validations take."""
+    """Measure words and tokens per CPU second, and the time of validations."""
     paths = {part: sorted(DATA.glob(f"{language}_{part}.tsv*")) for part in ("train", "dev")}
     if not all(paths.values()):
         print(f"no data at {DATA / language}: speed is not measured. {advice(DATA / language)}")
@@ -217,8 +217,8 @@ def speed(name: str, language: str, model: TransductionSpec, training: TrainingS
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure, print, write."""
-    del arguments  # there is nothing to choose
+    """Measure, print and write all figures."""
+    del arguments  # the command has no options
     use_one_thread()
     rows = overhead()
     for name, case in CASES.items():

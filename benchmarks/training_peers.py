@@ -4,15 +4,15 @@
     python -m benchmarks.training_peers                    both
     python -m benchmarks.training_peers joeynmt --rounds 5
 
-Ours is a step of the whole loop: a batch made by the stream, schedule, loss, backward, clipping,
-optimizer, bookkeeping, log. The peers' is their bare step on batches made beforehand (see
-`training_toolkits`). All run in this process, one thread, in turn; a round gives each some seconds of the
-processor and its rate is divided by the peer's rate of the same round. Batches are each toolkit's own:
-theirs of sentences as they are drawn, ours of about one length.
+Our step is a step of the complete loop: a batch from the stream, schedule, loss, backward, clipping,
+optimizer, bookkeeping, log. The step of a peer is its bare step on precomputed batches (see
+`training_toolkits`). All candidates run in turn in this process, on one thread. In a round, each runs for some
+CPU seconds, and its rate is divided by the peer's rate in the same round. Each toolkit makes its own batches:
+the peers from sentences in random order, Foveal from sentences of similar length.
 
-**yoyodyne** on the pronunciation of Hungarian words, at the sizes of its own test suite (256 units) and at
+**yoyodyne** on the pronunciation of Hungarian words, at the sizes of yoyodyne's test suite (256 units) and at
 its defaults (512 units). **JoeyNMT** on Japanese to English: characters to words seen twice, 256 units.
-JoeyNMT feeds its context back into the decoder, which ours does not do by default; a row has ours with it.
+JoeyNMT uses input feeding, which Foveal does not do by default; one row has Foveal with input feeding.
 """
 
 import argparse
@@ -46,7 +46,7 @@ from .training_toolkits import Done, Sizes, Step, joeynmt, yoyodyne
 OUT = Path("results/training_peers.json")
 WORDS = "g2p_sigmorphon2021/medium/hun_train.tsv.gz"
 SENTENCES = "enja_tanaka50k/train.{}.gz"
-SECONDS = 3.0  # of the processor that a turn takes
+SECONDS = 3.0  # CPU seconds of a turn
 WARM = 3  # steps
 YOYODYNE = {
     "256 units, batch 100": Sizes(embedding=64, hidden=256, dropout=0.2, batch=100),
@@ -59,7 +59,7 @@ Unit = Literal["examples", "symbols"]
 
 
 def model_of(sizes: Sizes, *, feeding: bool = False, characters: bool = True) -> TransductionSpec:
-    """Ours, of these sizes."""
+    """Return our model at these sizes."""
     each = {
         "embedding_size": sizes.embedding,
         "hidden_size": sizes.hidden,
@@ -79,7 +79,7 @@ def model_of(sizes: Sizes, *, feeding: bool = False, characters: bool = True) ->
 def ours(
     spec: TransductionSpec, examples: Sequence[Example], batch: int, folder: Path, *, bf16: bool
 ) -> Iterator[Step]:
-    """A step of the loop on the next batch."""
+    """Return a call that makes a step of the loop on the next batch."""
     torch.manual_seed(0)
     task = spec.build_from(examples)
     stream = task.batches(InMemory(tuple(examples)), batch_size=batch, seed=1)
@@ -107,7 +107,7 @@ def ours(
     try:
         yield step
     finally:
-        loop.tell(Failed(step=loop.at.step, text="measured"))  # which closes the log
+        loop.tell(Failed(step=loop.at.step, text="measured"))  # closes the log
 
 
 def _noted(batches: Iterator[Any], seen: list[Done]) -> Iterator[Any]:
@@ -117,7 +117,7 @@ def _noted(batches: Iterator[Any], seen: list[Done]) -> Iterator[Any]:
 
 
 def rates(steps: Mapping[str, Step], unit: Unit, rounds: int) -> dict[str, list[float]]:
-    """Examples or symbols for each second of the processor: one number for each round."""
+    """Return the examples or tokens per CPU second, one number for each round."""
     for step in steps.values():
         for _ in range(WARM):
             step()
@@ -135,7 +135,7 @@ def rates(steps: Mapping[str, Step], unit: Unit, rounds: int) -> dict[str, list[
 def rows(
     title: str, peer: str, found: Mapping[str, Sequence[float]], unit: Unit, target: float
 ) -> Iterator[Row]:
-    """Each of ours over the peer, then all in figures."""
+    """Yield the ratio of each of our models to the peer, then all rates."""
     for name, speeds in found.items():
         if name != peer:
             ratios = [own / other for own, other in zip(speeds, found[peer], strict=True)]
@@ -157,7 +157,7 @@ def rows(
 
 
 def beside_yoyodyne(rounds: int, folder: Path) -> Iterator[Row]:
-    """Words of Hungarian and their phones."""
+    """Compare with yoyodyne on Hungarian words and their phones."""
     examples = list(tsv(DATA / WORDS))
     for title, sizes in YOYODYNE.items():
         spec = model_of(sizes)
@@ -173,7 +173,7 @@ def beside_yoyodyne(rounds: int, folder: Path) -> Iterator[Row]:
 
 
 def beside_joeynmt(rounds: int, folder: Path) -> Iterator[Row]:
-    """Japanese sentences and their translations."""
+    """Compare with JoeyNMT on Japanese sentences and their translations."""
     files = (DATA / SENTENCES.format(side) for side in ("ja", "en"))
     examples = list(islice(open_source(*files).source, 50_000))
     plain = model_of(JOEYNMT, characters=False)
@@ -198,7 +198,7 @@ PEERS = {"yoyodyne": beside_yoyodyne, "joeynmt": beside_joeynmt}
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure, print, write."""
+    """Measure, print and write all figures."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.training_peers")
     parser.add_argument("peers", nargs="*", metavar="peer", help=f"of {', '.join(PEERS)}")
     parser.add_argument("--rounds", type=int, default=9)

@@ -1,7 +1,7 @@
 """yoyodyne and JoeyNMT as peers of training: their models, their batches, their training steps.
 
-A step is what their loops do for a batch, without what the loops do beside it (logging, callbacks, the
-worker process that makes batches): batches are made beforehand, which is in the peers' favor.
+A step is the work of their loops on a batch, without logging, callbacks and the worker process that makes
+batches. Batches are precomputed, which favors the peers.
 
 References: Gorman et al., yoyodyne 0.5, small-vocabulary sequence-to-sequence generation; Kreutzer et
 al. 2019, Joey NMT: a minimalist NMT toolkit for novices.
@@ -22,9 +22,9 @@ from foveal.data import Example
 
 from .seq2seq_yoyodyne import load_toolkit
 
-NUM_BATCHES = 60  # made beforehand, and trained on again and again
+NUM_BATCHES = 60  # precomputed, and used again and again
 SMOOTHING = 0.1
-# What JoeyNMT's reader of YAML fills in.
+# Defaults that JoeyNMT adds when it reads a YAML file.
 SPECIAL = SimpleNamespace(
     unk_id=0,
     unk_token="<unk>",
@@ -41,7 +41,7 @@ SPECIAL = SimpleNamespace(
 
 
 class Sizes(NamedTuple):
-    """Of the model, each way of the encoder and the decoder alike, and of a batch."""
+    """The sizes of the model (the same for the decoder and each encoder direction) and of a batch."""
 
     embedding: int
     hidden: int
@@ -50,18 +50,19 @@ class Sizes(NamedTuple):
 
 
 class Done(NamedTuple):
-    """What a step has seen."""
+    """The number of examples and tokens of a step."""
 
     examples: int
-    symbols: int  # of the targets, the end among them
+    symbols: int  # target tokens, including the end token
 
 
 Step = Callable[[], Done]
 
 
 def yoyodyne(examples: Sequence[Example], sizes: Sizes) -> Step:
-    """Soft attention over a two-way LSTM, an LSTM decoder, as yoyodyne trains them on words and their
-    phones.
+    """Return a training step of yoyodyne on words and their phones.
+
+    The model is a bidirectional LSTM, soft attention, and an LSTM decoder.
     """
     data, models = load_toolkit("yoyodyne.data"), load_toolkit("yoyodyne.models")
     modules = load_toolkit("yoyodyne.models.modules")
@@ -82,7 +83,7 @@ def yoyodyne(examples: Sequence[Example], sizes: Sizes) -> Step:
             shuffle=True,
         )
         batches = cycle(list(islice(loader, NUM_BATCHES)))
-    # Its `log` asks a trainer, which there is none of.
+    # Its `log` needs a trainer, which does not exist here.
     kind: Any = type(
         "Training",
         (models.SoftAttentionLSTMModel,),
@@ -114,11 +115,12 @@ def yoyodyne(examples: Sequence[Example], sizes: Sizes) -> Step:
 
 
 def joeynmt(examples: Sequence[Example], sizes: Sizes) -> Step:
-    """A two-way LSTM, Bahdanau attention, an LSTM decoder with input feeding, as JoeyNMT trains them
-    to translate characters to words.
+    """Return a training step of JoeyNMT on translation from characters to words.
+
+    The model is a bidirectional LSTM, Bahdanau attention, and an LSTM decoder with input feeding.
     """
     data, models = load_toolkit("joeynmt.data"), load_toolkit("joeynmt.model")
-    logging.disable(logging.INFO)  # it tells of every file and layer
+    logging.disable(logging.INFO)  # it logs every file and layer
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         for side, texts in (

@@ -25,7 +25,7 @@ from .timing import Plan, compare, use_one_thread
 
 OUT = Path("results/transformer.json")
 VOCABULARY = 200
-MOST = 1.1  # times torch's
+MOST = 1.1  # times torch's time
 # Texts and tokens of the longest; width and heads; layers.
 SIZES = {
     "words": (64, 12, 128, 4, 2),
@@ -57,7 +57,7 @@ class TorchEncoder(nn.Module):
         self.dropout = nn.Dropout(spec.dropout)
 
     def forward(self, tokens: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        """The values of each token."""
+        """Return the values of each token."""
         size = self.embedding.embedding_dim
         places = sinusoids(torch.arange(tokens.shape[1]), size)
         rows = self.dropout(size**0.5 * self.embedding(tokens) + places)
@@ -67,7 +67,7 @@ class TorchEncoder(nn.Module):
 def step(
     spec: TransformerEncoderSpec, batch: int, longest: int, *, ours: bool
 ) -> Callable[[], None]:
-    """A call that does one."""
+    """Return a call that does one training step."""
     torch.manual_seed(1)
     encoder = spec.build(VOCABULARY) if ours else TorchEncoder(spec)
     tokens = torch.randint(VOCABULARY, (batch, longest))
@@ -85,7 +85,7 @@ def step(
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure all sizes, and write the ratios."""
+    """Measure all sizes and write the ratios."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--out", type=Path, default=OUT)
     parser.add_argument("--rounds", type=int, default=60)
@@ -127,7 +127,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def measured(name: str, calls: dict[str, Callable[[], None]], rounds: int) -> list[Row]:
-    """The ratio of each call to the first, torch's."""
+    """Return the ratio of each call to the first, which is torch's."""
     reference, *others = calls
     timings = compare(calls, reference=reference, plan=Plan(rounds=rounds))
     batch, longest, width, heads, layers = SIZES[name]

@@ -1,8 +1,8 @@
-"""How far are the marginals of trees, and gradients through them, from the truth?
+"""How large are the errors of the marginals of trees, and of gradients through them?
 
-As for chains (see `accuracy`), the truth is float64 autograd through a plain log-space recursion
-and the question is float32: scores of U(-50, 50) over eighty words, and the case for which
-gradients far too large were reported of torch-struct, harvardnlp/pytorch-struct#72.
+As for chains (see `accuracy`), the exact values come from float64 autograd through a plain log-space
+recursion, and the inputs are float32: scores of U(-50, 50) over eighty words, and the case of a bug report
+about far too large gradients in torch-struct, harvardnlp/pytorch-struct#72.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -38,7 +38,7 @@ WORDS_OF_ISSUE_72 = 50
 
 
 def rows() -> Iterator[Row]:
-    """All accuracy rows of trees."""
+    """Yield all accuracy rows of trees."""
     yield from _large_scores(
         "projective tree",
         WORDS + 1,
@@ -65,9 +65,9 @@ def rows() -> Iterator[Row]:
 
 
 def issue_72() -> Iterator[Row]:
-    """Arcs of N(0, 1) over fifty words, the gradient from above uniform on [0, 1).
+    """Arcs of N(0, 1) over fifty words, with an upstream gradient uniform on [0, 1).
 
-    No gradient is much above 0.2 in truth; the report has 19.6 for torch-struct of its time.
+    No exact gradient is much above 0.2; the report has 19.6 for torch-struct of its time.
     """
     size = WORDS_OF_ISSUE_72 + 1
     torch.manual_seed(0)
@@ -106,7 +106,7 @@ def _large_scores(
     truth_of: Callable[[Tensor], Tensor],
     libraries: Mapping[str, Callable[[Tensor], Tensor]],
 ) -> Iterator[Row]:
-    """Scores of U(-50, 50); every library's marginals are given in our layout."""
+    """Scores of U(-50, 50); the marginals of every library are converted to our layout."""
     errors: dict[str, list[tuple[float, float]]] = {name: [] for name in libraries}
     for seed in SEEDS:
         torch.manual_seed(seed)
@@ -123,7 +123,7 @@ def _our_arc_marginals(arcs: Tensor) -> Tensor:
 
 
 def _root_in_row(scores: Tensor) -> Tensor:
-    """torch-struct's layout in ours: the diagonal becomes row 0."""
+    """Convert torch-struct's layout to ours: the diagonal becomes row 0."""
     roots = scores.diagonal(dim1=-2, dim2=-1)
     words = torch.diagonal_scatter(scores, torch.zeros_like(roots), dim1=-2, dim2=-1)
     rows = torch.cat([roots.unsqueeze(-2), words], -2)
@@ -143,14 +143,13 @@ def _true_span_marginals(spans: Tensor) -> Tensor:
 def projective_log_partition(arcs: Tensor) -> Tensor:
     """Eisner's recursion, (B,) from arcs (B, n+1, n+1), any number of roots.
 
-    Lists by width; the item at i of width w covers i to i + w. A triangle's arcs all leave from its
-    left end or all from its right, and so do those of a trapezoid, which are triangles with an arc
-    from end to end.
+    Lists by width; the item at i of width w covers i to i + w. A triangle is headed by its left or its right
+    end; a trapezoid is headed the same way and has an arc from end to end.
     """
     last = arcs.shape[-1] - 1
     left = [arcs.new_zeros(arcs.shape[:-1])]  # triangles headed by their left end
     right = [arcs.new_zeros(arcs.shape[:-1])]
-    left_arc, right_arc = [left[0]], [right[0]]  # those of width 0 are not read
+    left_arc, right_arc = [left[0]], [right[0]]  # width 0 is never used
     for width in range(1, last + 1):
         count = last + 1 - width
         both = _sum_over_splits(

@@ -1,7 +1,7 @@
-"""Trees of arcs and trees of spans, by us and by the peers.
+"""Trees of arcs and trees of spans in Foveal and in other libraries.
 
-All on the same scores of N(0, 1), each library in its own layout. Dependency trees may have several
-roots: the form that all of the libraries have.
+All libraries get the same scores of N(0, 1), each in its own layout. Dependency trees may have several
+roots, the form that all libraries support.
 """
 
 from collections.abc import Callable
@@ -76,7 +76,7 @@ def span_trees(size: Size) -> Case:
 
 
 def _drawn(batch: int, size: int) -> tuple[Tensor, Tensor]:
-    """Scores and weights of the loss, (batch, size, size) each."""
+    """Draw scores and weights of the loss, (batch, size, size) each."""
     torch.manual_seed(SEED)
     return torch.randn(batch, size, size), torch.randn(batch, size, size)
 
@@ -88,5 +88,5 @@ def _side(
     weights: Tensor,
     lacks: tuple[str, ...] = (),
 ) -> Side:
-    """A peer's side of scores and weights that are given in our layout."""
+    """Return a peer's side of a case, from scores and weights in our layout."""
     return Side(make=make, potentials=(layout(scores),), weights=layout(weights), lacks=lacks)

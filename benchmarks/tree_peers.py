@@ -1,7 +1,7 @@
-"""The same mathematics asked of other libraries: trees of arcs and of spans.
+"""Adapters of other libraries: trees of arcs and of spans.
 
-Each library has a different layout. Here scores are laid out for it by a function that is applied
-before anything is timed, and the adapter computes in that layout.
+Each library has a different layout. A function converts the scores before anything is timed, and the adapter
+computes in that layout.
 
     torch-struct  roots on the diagonal; a label on every span; no argmax or sample of its
                   matrix-tree distribution
@@ -22,22 +22,22 @@ from .supar import load_supar
 
 
 def root_on_diagonal(arcs: Tensor) -> Tensor:
-    """Our arcs (B, n+1, n+1) as torch-struct has them: (B, n, n), [i, i] is the root to i."""
+    """Convert our arcs (B, n+1, n+1) to torch-struct's layout (B, n, n); [i, i] is the root to i."""
     return torch.diagonal_scatter(arcs[:, 1:, 1:], arcs[:, 0, 1:], dim1=-2, dim2=-1)
 
 
 def word_first(arcs: Tensor) -> Tensor:
-    """Our arcs as supar has them: [word, head]."""
+    """Convert our arcs to supar's layout: [word, head]."""
     return arcs.transpose(-1, -2).contiguous()
 
 
 def one_label(spans: Tensor) -> Tensor:
-    """Our spans (B, n, n) as torch-struct has them: (B, n, n, 1)."""
+    """Convert our spans (B, n, n) to torch-struct's layout (B, n, n, 1)."""
     return spans.unsqueeze(-1)
 
 
 def between_fence_posts(spans: Tensor) -> Tensor:
-    """Our spans (B, n, n) as supar has them: (B, n+1, n+1), the words i..j at [i, j+1]."""
+    """Convert our spans (B, n, n) to supar's layout (B, n+1, n+1): the words i..j at [i, j+1]."""
     return pad(spans, (1, 0, 0, 1))
 
 
@@ -65,10 +65,10 @@ def torch_struct_spans(scores: Tensor) -> TorchStructModel:
 
 @final
 class SuparModel:
-    """A distribution of supar under our names, in its own layout.
+    """A distribution of supar with our method names, in the layout of supar.
 
-    It marks its input as requiring a gradient, takes marginals as a gradient, and its search for
-    the best spanning tree overwrites its scores.
+    supar marks its input as requiring a gradient, computes marginals as a gradient, and overwrites its scores
+    in the search for the best spanning tree.
     """
 
     def __init__(self, name: str, scores: Tensor, **options: bool) -> None:
@@ -93,7 +93,7 @@ class SuparModel:
             return model.argmax
 
     def sample(self, sample_shape: tuple[int, ...]) -> Tensor:
-        """Nothing: see the top of this file."""
+        """Fail, because supar cannot sample; see the top of this file."""
         raise NotImplementedError
 
 

@@ -32,7 +32,7 @@ setup(
                 "-O3",
                 "-g0",
                 "-std=c++17",
-                "-fno-math-errno",  # no fast-math: -inf means what it says
+                "-fno-math-errno",  # no fast-math: the kernels rely on -inf
                 "-fno-strict-aliasing",  # lanes are read as arrays of numbers
                 "-Wno-psabi",  # wide registers never cross a library's border
                 "-fvisibility=hidden",

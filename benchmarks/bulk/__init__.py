@@ -3,7 +3,7 @@
     python -m benchmarks.bulk --runs runs                20,000 words, 200,000, and the same with faults
     python -m benchmarks.bulk.large --runs runs          2,000,000 words
 
-Words are compounds of Icelandic ones, in 64 shards; the model is the one that `benchmarks.serving` asks. A
-pool's rate is that between its first records and its last: the start of Ray and of its workers is apart. As
-many bare predictors as the pool has workers are called in loops, at once, before and after each pool.
+Words are compounds of Icelandic words, in 64 shards; the model is the one of `benchmarks.serving`. The rate
+of a pool is measured between its first and last records; the start of Ray and its workers is reported
+separately. Before and after each pool, one bare predictor per worker runs in a loop, all at the same time.
 """

@@ -16,10 +16,10 @@ UNLUCKY = 60_000
 
 
 def measured(run: Path, folder: Path) -> list[Row]:
-    """All figures."""
+    """Measure all figures."""
     found, rate, start = list[Row](), 0.0, 0.0
     for size in SIZES:
-        # Of so few words a shard takes less than half a second, and handing it out its part.
+        # With so few words, a shard takes less than half a second, and its scheduling a good part of that.
         pool, rows = beside(run, folder, size, least=0.9 if size == SIZES[-1] else None)
         rate, start = pool.rate, pool.start - WORKERS * size / SHARDS / pool.rate
         found += rows
@@ -29,7 +29,7 @@ def measured(run: Path, folder: Path) -> list[Row]:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure, and write the results."""
+    """Measure and write the results."""
     rows, out = measured_rows(
         measured,
         arguments,

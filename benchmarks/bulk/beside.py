@@ -26,11 +26,11 @@ def beside(
     """Predict words with a pool, and with bare predictors before and after it.
 
     Args:
-        run: the model.
-        folder: an empty one.
-        size: words.
-        width: of the search; by default the model's own.
-        least: what is asked of the ratio.
+        run: the folder of the model.
+        folder: an empty folder to work in.
+        size: the number of words.
+        width: the beam size; defaults to the model's setting.
+        least: the target of the ratio.
     """
     name = f"{size:,} words" + ("" if width is None else f", width {width}")
     words = shards(folder / f"in{size}", size)
@@ -56,7 +56,7 @@ def beside(
 
 
 def save(made_by: str, sizes: Sequence[int], rows: Sequence[Row], out: Path) -> None:
-    """Write figures of pools with what they were made of."""
+    """Write the figures of pools with the sizes of their inputs."""
     result = Results.here(made_by, packages=("ray", "pyarrow", "fsspec"))
     data = {name: digest(DATA / name) for name in FILES.values()}
     spec = {"seed": SEED, "shards": SHARDS, "workers": WORKERS, "words": list(sizes)}

@@ -1,4 +1,4 @@
-"""Workers, a node and the driver are killed on the way."""
+"""Bulk runs whose workers, node and driver are killed while they run."""
 
 import json
 import os
@@ -21,7 +21,7 @@ _BETWEEN_KILLS = 12.0  # seconds, on average
 
 
 def with_faults(run: Path, folder: Path, out: Path) -> list[Row]:
-    """A worker is killed, then one of two nodes, then the driver; then the job is started again."""
+    """Kill a worker, then one of two nodes, then the driver; then start the job again."""
     with (
         nodes(are_replaced=False) as cluster,
         process(bulk_command(run, folder, out), {"RAY_ADDRESS": cluster.address}) as driver,
@@ -57,8 +57,9 @@ def with_faults(run: Path, folder: Path, out: Path) -> list[Row]:
 
 
 def unlucky(run: Path, folder: Path, out: Path, pool_rate: float, start: float) -> list[Row]:
-    """A worker is killed again and again, at random; and the same simulated, from what a run without
-    losses and the start of a worker by itself have shown.
+    """Kill workers at random times, and compare with a simulation.
+
+    The simulation uses the measured rate of a run without losses and the measured start time of a worker.
     """
     generator, kills, began = random.Random(SEED), 0, time.time()
     with process(bulk_command(run, folder, out), {}) as driver:
@@ -94,7 +95,7 @@ def unlucky(run: Path, folder: Path, out: Path, pool_rate: float, start: float) 
 
 
 def _start_of_a_worker(run: Path) -> float:
-    """Seconds until a process has a model in its memory."""
+    """Return the seconds until a new process has loaded a model."""
     code = (
         "from pathlib import Path; from foveal.bundles import load_bundle; "
         f"load_bundle(Path({str(run)!r}))"

@@ -1,9 +1,9 @@
-"""Ten times the words: does the pool keep its rate, and a worker its memory?
+"""Does the pool keep its rate, and a worker its memory, with ten times the words?
 
     python -m benchmarks.bulk.large --runs runs          2,000,000 words
 
-The search is greedy, which makes it some minutes instead of a quarter of an hour, and the more of them what
-the pool itself takes for a word.
+The search is greedy: the run takes minutes instead of a quarter of an hour, and the pool's overhead is a
+larger fraction of the time per word.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ SIZES = 200_000, 2_000_000
 
 
 def measured(run: Path, folder: Path) -> list[Row]:
-    """All figures."""
+    """Measure all figures."""
     small, large = (beside(run, folder, size, width=1, least=0.9) for size in SIZES)
     grown = large.pool.worker_mib / small.pool.worker_mib
     name = f"memory of a worker, {SIZES[1]:,} words to {SIZES[0]:,}"
@@ -27,7 +27,7 @@ def measured(run: Path, folder: Path) -> list[Row]:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure, and write the results."""
+    """Measure and write the results."""
     rows, out = measured_rows(
         measured, arguments, about="Bulk runs on Ray, ten times the words.", out=OUT
     )

@@ -29,12 +29,12 @@ _BARE_SECONDS, _AT_ONCE = 15.0, 4096
 
 @dataclass
 class Pooled:
-    """A job that ended."""
+    """The figures of a finished job."""
 
     rate: float  # words a second between the first records and the last
     start: float  # seconds to the first record
-    worker_mib: float  # the most that one worker had in memory
-    wrong: int  # words that are not in the output exactly once, or checksums that do not fit
+    worker_mib: float  # peak memory of the largest worker
+    wrong: int  # words that are not in the output exactly once, or wrong checksums
 
 
 def shards(folder: Path, size: int) -> Path:
@@ -49,8 +49,9 @@ def shards(folder: Path, size: int) -> Path:
 
 
 def bare_rate(run: Path, width: int | None = None) -> float:
-    """Words a second of as many predictors as the pool has workers, at once, each in a loop of its own;
-    `width` is that of the search, by default the model's own.
+    """Return the words per second of concurrent bare predictors, one for each worker of the pool.
+
+    `width` is the beam size and defaults to the model's setting.
     """
     with ProcessPoolExecutor(WORKERS, get_context("spawn"), use_one_thread) as processes:
         return sum(processes.map(_looped, [run] * WORKERS, [width] * WORKERS))
@@ -67,7 +68,7 @@ def _looped(run: Path, width: int | None) -> float:
 
 
 def pooled(run: Path, folder: Path, out: Path, *more: str) -> Pooled:
-    """The shards of a folder by a pool of two; `more` are options of the command."""
+    """Predict the shards of a folder with a pool of two workers; `more` are options of the command."""
     before = num_done(out)
     began, most = time.time(), [0.0]
     with process([*bulk_command(run, folder, out), *more], {}) as driver:
@@ -76,7 +77,7 @@ def pooled(run: Path, folder: Path, out: Path, *more: str) -> Pooled:
         assert driver.wait(MOST_SECONDS) == 0
     times = sorted(path.stat().st_mtime for path in out.glob("[0-9][0-9].json"))
     size = json.loads((out / "manifest.json").read_text())["lines"]
-    # From the time that each worker has done one until each has one left: both are at work all along.
+    # Between each worker's first finished shard and its last one, both workers are busy all the time.
     first, last = times[before + WORKERS - 1], times[-WORKERS]
     steps = len(times) - before - 2 * WORKERS + 1
     return Pooled(
@@ -88,13 +89,13 @@ def pooled(run: Path, folder: Path, out: Path, *more: str) -> Pooled:
 
 
 def bulk_command(run: Path, folder: Path, out: Path) -> list[str]:
-    """What Python is started with to answer the shards of a folder by a pool."""
+    """Return the arguments of Python for a bulk run over the shards of a folder."""
     words = ["bulk", str(run), "--in", str(folder / "*.zst"), "--out", str(out)]
     return ["-m", "foveal.cli", *words, "--ray", "--workers", str(WORKERS)]
 
 
 def num_done(out: Path) -> int:
-    """Shards that have been answered."""
+    """Count the finished shards."""
     return len(list(out.glob("[0-9][0-9].json")))
 
 
@@ -110,7 +111,7 @@ def _watch(driver: "subprocess.Popen[str]", most: list[float]) -> None:
 
 
 def _num_wrong(folder: Path, out: Path) -> int:
-    """Words of the input that are not in the output once and in their place, and sums that do not fit."""
+    """Count the input words that are not in the output once and in order, and the wrong checksums."""
     manifest, wrong = json.loads((out / "manifest.json").read_text()), 0
     for path in sorted(folder.iterdir()):
         content = zstandard.decompress(path.read_bytes())

@@ -3,10 +3,10 @@
     python -m benchmarks.gallery                          every case, one after the other
     python -m benchmarks.gallery --cases facts shapes --seed 2
 
-Each case trains a model for minutes on one thread, scores it on examples it has not seen, and writes
-what it looked at on one example to results/gallery. The documentation draws its views from these
-files, so that building it trains nothing. The example that is shown is fixed in the code of its
-case, and was chosen without looking at what a model makes of it.
+Each case trains a model for minutes on one thread, scores it on held-out examples, and writes
+its attention on one example to results/gallery. The documentation renders its views from these
+files; building the documentation trains no model. The example is fixed in the code of its case and was
+chosen before looking at the output of any model.
 """
 
 import argparse
@@ -34,7 +34,7 @@ CASES: dict[str, Callable[[Budget], Exhibit]] = {
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Train, look, write."""
+    """Train the models and write their scores and attention."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.gallery")
     parser.add_argument("--cases", nargs="+", choices=CASES, default=list(CASES))
     parser.add_argument("--seed", type=int, default=1)

@@ -1,8 +1,8 @@
-"""What a case leaves behind: the header and the scores of a run, and the plain data of its pictures.
+"""The results file of a case: the header and the scores of a run, and the plain data of its pictures.
 
     {results: {made_by, date, versions, machine, rows, data, spec}, shown: {...}}
 
-Weights are kept to five digits: a picture needs three, and the files are read by people.
+Weights are rounded to five digits: a picture needs three, and people read the files.
 """
 
 import base64
@@ -27,20 +27,20 @@ DIGITS = 5
 
 
 class Budget(NamedTuple):
-    """What all chance is drawn from, and how long a model is trained; None: as long as it needs."""
+    """The random seed and the number of training steps; None means the default of the case."""
 
     seed: int = 1
     updates: int | None = None
 
     def steps(self, needed: int) -> int:
-        """The updates of a model that needs so many."""
+        """Return the number of training steps for a model whose default is `needed`."""
         return needed if self.updates is None else self.updates
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Shown:
-    """What is drawn. `facts` are what a caption says: what was given, what came out, what should
-    have; `image` is what an overlay lies on.
+    """The data of a picture. `facts` are the input, output and reference for the caption; `image` is the
+    background of an overlay.
     """
 
     facts: Mapping[str, Any]
@@ -50,7 +50,7 @@ class Shown:
     image: UInt8[np.ndarray, "h w 3"] | None = field(default=None, compare=False)
 
     def to_data(self) -> dict[str, Any]:
-        """What JSON can hold."""
+        """Convert to plain data for JSON."""
         data: dict[str, Any] = {
             "facts": dict(self.facts),
             "trace": json.loads(self.trace.to_json()),
@@ -66,7 +66,7 @@ class Shown:
 
     @classmethod
     def from_data(cls, data: Mapping[str, Any]) -> "Shown":
-        """What `to_data` wrote."""
+        """Build from the output of `to_data`."""
         image = data.get("image")
         return cls(
             facts=data["facts"],
@@ -98,7 +98,7 @@ class Exhibit:
     shown: Shown
 
     def save(self, path: Path) -> None:
-        """Write the file, and its folder if need be."""
+        """Write the file, and create its folder if necessary."""
         path.parent.mkdir(parents=True, exist_ok=True)
         content = {"results": json.loads(self.results.to_json()), "shown": self.shown.to_data()}
         text = json.dumps(content, ensure_ascii=False, allow_nan=False, indent=1)
@@ -106,7 +106,7 @@ class Exhibit:
 
     @classmethod
     def load(cls, path: Path) -> "Exhibit":
-        """What `save` wrote."""
+        """Read a file written by `save`."""
         content = json.loads(path.read_text(encoding="utf-8"))
         return cls(
             results=Results.from_json(json.dumps(content["results"])),
@@ -114,35 +114,35 @@ class Exhibit:
         )
 
     def score(self, name: str) -> Row:
-        """The row of a name."""
+        """Return the row with this name."""
         return next(row for row in self.results.rows if row.name == name)
 
 
 class Stopwatch:
-    """How long a model was trained, its data read and its scores counted."""
+    """The time spent on reading the data, training and scoring."""
 
     def __init__(self) -> None:
         self._began = perf_counter()
 
     def row(self, seed: int) -> Row:
-        """The time so far."""
+        """Return the time so far."""
         seconds = perf_counter() - self._began
         return Row(name="wall-clock", value=round(seconds, 1), unit="s", seeds=(seed,))
 
 
 def rounded(table: Float[Tensor, "Q S"]) -> tuple[tuple[float, ...], ...]:
-    """Weights as they are kept."""
+    """Round the weights to five digits."""
     return tuple(tuple(round(weight, DIGITS) for weight in row) for row in table.tolist())
 
 
 def share_row(name: str, right: Sequence[bool], seed: int) -> Row:
-    """A share of yes in per cent, with how many were asked in its name."""
+    """Return the percentage of True, with the number of examples in its name."""
     share = 100 * sum(right) / len(right)
     return Row(name=name, value=share, unit=f"% of {len(right):,}", seeds=(seed,))
 
 
 def _rows_on_a_line(text: str) -> str:
-    """Lists of numbers and of truth values on one line each, as a table is read."""
+    """Put each list of numbers or booleans on one line, like the row of a table."""
     lines, row = list[str](), list[str]()
     for line in text.split("\n"):
         bare = line.strip()

@@ -1,8 +1,8 @@
 """Questions about stories: a chain of two facts (Kim et al. 2017, section 4.3).
 
-bAbI, task 2: to tell where an object is takes who has it and where that person went. The data says
-which facts support an answer; the model is not told. Questions that come after more than 20 facts are
-left out, of training and of the test. What is shown is the first question of the test file.
+bAbI, task 2: to find an object, the model needs to know who has it and where that person went. The data
+marks the facts that support an answer; the model does not see these marks. Questions after more than 20
+facts are left out of training and test. The gallery shows the first question of the test file.
 """
 
 import random
@@ -38,7 +38,7 @@ UPDATES, BATCH, RATE = 5000, 64, 5e-3
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Question:
-    """A story, a question, its answer, and which facts support it."""
+    """A story, a question, its answer, and its supporting facts."""
 
     facts: tuple[str, ...]
     question: str
@@ -65,13 +65,13 @@ class Coder:
 
     @classmethod
     def count(cls, questions: Sequence[Question]) -> "Coder":
-        """All words and answers of these."""
+        """Collect all words and answers of these questions."""
         texts = (words_of(text) for each in questions for text in (*each.facts, each.question))
         answers = tuple(sorted({each.answer for each in questions}))
         return cls(words=Vocabulary.count(texts), answers=Labels(answers))
 
     def collate(self, questions: Sequence[Question]) -> Asked:
-        """Padded on the right in every axis."""
+        """Build a batch, padded on the right in every axis."""
         facts = [[self._encode(fact) for fact in each.facts] for each in questions]
         asked = [self._encode(each.question) for each in questions]
         most = max(map(len, facts))
@@ -91,12 +91,12 @@ class Coder:
 
 
 def words_of(text: str) -> list[str]:
-    """Words without the full stop or question mark."""
+    """Split into words, without the full stop or question mark."""
     return text.lower().rstrip(".?").split()
 
 
 def as_question(example: Example) -> Question:
-    """The facts, the question and the answer apart."""
+    """Split an example into facts, question and answer."""
     source = example.input_as(Facts)
     support = frozenset(read_alignment(example)[::2])
     return Question(
@@ -105,7 +105,7 @@ def as_question(example: Example) -> Question:
 
 
 def read_questions() -> tuple[list[Question], list[Question]]:
-    """To train and to test on."""
+    """Read the training set and the test set."""
     parts = list[list[Question]]()
     with (
         tempfile.TemporaryDirectory(prefix="gallery") as folder,
@@ -195,7 +195,7 @@ def _answer(model: MemoryNetwork, batch: Asked) -> Answered:
 
 
 def _batches(coder: Coder, questions: Sequence[Question], seed: int) -> Iterator[Asked]:
-    """Batches of stories of about one length, in random order, for ever."""
+    """Yield batches of stories of similar length, in random order, forever."""
     chance = random.Random(seed)
     ordered = sorted(questions, key=lambda each: len(each.facts))
     collated = [

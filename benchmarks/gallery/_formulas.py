@@ -1,9 +1,9 @@
 """Formulas from prefix to infix notation, with syntactic attention in the encoder (Kim et al. 2017,
 section 4.1).
 
-A symbol is its embedding and the expected embedding of its head; a BiLSTM scores the heads. No tree
-is given: whatever tree there is was found by learning to write. The formula that is shown is the
-paper's own example, and is kept out of training.
+A token is represented by its embedding and the expected embedding of its head; a BiLSTM scores the heads.
+Training has no trees: the model induces them from the transduction task. The gallery shows the example of
+the paper, which is held out of training.
 """
 
 from collections.abc import Sequence
@@ -50,7 +50,7 @@ UPDATES, RATE = 1500, 4e-3
 
 
 def spec() -> Seq2SeqSpec:
-    """Words and their heads, read by an ordinary decoder."""
+    """Return an encoder of words and their heads with an ordinary decoder."""
     return Seq2SeqSpec(
         encoder=WordEncoderSpec(
             embedding_size=48,
@@ -68,7 +68,7 @@ def spec() -> Seq2SeqSpec:
 
 
 def formulas(budget: Budget) -> Exhibit:
-    """Train, test, and draw the heads of one formula."""
+    """Train, test, and record the heads of one formula."""
     watch = Stopwatch()
     torch.manual_seed(budget.seed)
     known = draw_examples(DEPTHS, NUMBER, Random(budget.seed), unlike=[SHOWN])
@@ -104,14 +104,14 @@ def formulas(budget: Budget) -> Exhibit:
 
 
 def encode(formula: Example) -> Encoded:
-    """Both notations as numbers."""
+    """Encode both notations as token ids."""
     return Encoded(
         SYMBOLS.encode(formula.text.split()), SYMBOLS.encode((formula.target or "").split())
     )
 
 
 def write(model: Seq2Seq, examples: Sequence[Example]) -> list[str]:
-    """What the model makes of formulas."""
+    """Return the outputs of the model for these formulas."""
     batch = collate_seq2seq([encode(formula) for formula in examples])
     state, most = model.start(batch.source, batch.source_mask), batch.targets.shape[1]
     found = beam_search(model.stepper(), state, begin=BEGIN, end=END, max_length=most, beam_size=5)
@@ -119,7 +119,7 @@ def write(model: Seq2Seq, examples: Sequence[Example]) -> list[str]:
 
 
 def operators(symbols: Sequence[str]) -> dict[int, int]:
-    """For each number of a formula in prefix notation, the place of the operator it belongs to."""
+    """Map each number of a formula in prefix notation to the position of its operator."""
     found, inside = dict[int, int](), list[int]()
     for place, symbol in enumerate(symbols):
         if symbol == "(":
@@ -132,7 +132,7 @@ def operators(symbols: Sequence[str]) -> dict[int, int]:
 
 
 def own_operator(model: Seq2Seq, examples: Sequence[Example]) -> list[bool]:
-    """Of every number, whether its head in the most probable tree is its operator."""
+    """Return for each number whether its head in the most probable tree is its operator."""
     batch = collate_seq2seq([encode(formula) for formula in examples])
     heads = _heads(_attend(model, batch)).tolist()
     return [
@@ -150,7 +150,7 @@ def _attend(model: Seq2Seq, batch: Seq2SeqBatch) -> Attended:
 
 
 def _heads(attended: Attended) -> Tensor:
-    """The heads (B, S) of the most probable trees: 0 for the root, or the place of the head plus 1."""
+    """Return the heads (B, S) of the most probable trees: 0 for the root, or the head's position plus 1."""
     return attended.distribution.argmax()
 
 

@@ -1,10 +1,10 @@
-"""Parses: the heads of words, by a parser that learned from given trees (Dozat and Manning 2017; Koo et al. 2007).
+"""Parses: the heads of words, by a parser trained on gold trees (Dozat and Manning 2017; Koo et al. 2007).
 
     loss = -log p(gold tree, labels)
 
-Universal Dependencies, English Web Treebank, sentences of at most 15 words to learn from, words and
-their spelling only. The first sentence of the test file that has 8 to 11 words, the last of which is a
-full stop, is shown.
+Universal Dependencies, English Web Treebank, training sentences of at most 15 words, words and their
+characters only. The gallery shows the first sentence of the test file that has 8 to 11 words and ends in a
+full stop.
 """
 
 import math
@@ -21,8 +21,8 @@ from ..results import Results, digest
 from ._exhibit import DIGITS, Budget, Exhibit, Shown, Stopwatch, share_row
 
 FILES = tuple(f"ud_english_ewt/en_ewt-ud-{part}.conllu.gz" for part in ("train", "test"))
-LONGEST = 15  # words of a sentence to learn from
-SHOWN = range(8, 12)  # how many words
+LONGEST = 15  # words of a training sentence
+SHOWN = range(8, 12)  # words of the sentence in the gallery
 EPOCHS, RATE = 4, 1e-2
 SPEC = ParsingSpec(
     model=ParserSpec(embedding_size=64, hidden_size=96, num_layers=1, arc_size=192, dropout=0.2),
@@ -32,7 +32,7 @@ SPEC = ParsingSpec(
 
 
 def parses(budget: Budget) -> Exhibit:
-    """Train, test, and draw one sentence."""
+    """Train, test, and record the parse of one sentence."""
     watch, is_short = Stopwatch(), budget.updates is not None
     known, unseen = (
         list(islice(treebank(DATA / path), 40 if is_short else None)) for path in FILES
@@ -63,7 +63,7 @@ def _is_shown(words: Sequence[str]) -> bool:
 
 
 def _heads(arcs: str) -> list[int]:
-    """0 for the root, words from 1 on."""
+    """Read the heads: 0 for the root, words count from 1."""
     return [read_arc(arc)[0] for arc in arcs.split()]
 
 
@@ -75,7 +75,7 @@ def _look(parser: Parsing, sentence: Example) -> Shown:
             "input": sentence.text,
             "output": _heads(found.output),
             "reference": _heads(parser.reference(sentence)),
-            "probability": round(math.exp(found.score), 5),  # of the tree and its labels
+            "probability": round(math.exp(found.score), 5),  # the tree with its labels
         },
         trace=replace(
             found.trace,

@@ -1,8 +1,8 @@
 """Pronunciation: softmax, sigmoid and segment attention of the model that `foveal fit` plans.
 
-Icelandic, 800 words to learn from, 100 to choose by, 100 to test on (SIGMORPHON 2021, low
-resource). The word that is shown was chosen before any model was trained, for what its letters do:
-l is spoken as two phones, á too, and tt as two others. It is a word of the test file.
+Icelandic, 800 training, 100 development and 100 test words (SIGMORPHON 2021, low resource). The gallery
+shows a word of the test file. It was chosen before any model was trained, because its letters do not map
+one to one to phones: l, á and tt each become two phones.
 """
 
 import tempfile
@@ -39,7 +39,7 @@ END_LABEL = "end"
 
 
 def pronunciation(attention: str, budget: Budget) -> Exhibit:
-    """Fit, and look at one word. The model is the one that the files call for, but for its attention."""
+    """Fit the model that `foveal fit` plans, with this attention, and record one word."""
     watch, (run, test) = Stopwatch(), _planned(attention, budget)
     with tempfile.TemporaryDirectory(prefix="gallery") as name:
         folder = Path(name)
@@ -56,7 +56,7 @@ def pronunciation(attention: str, budget: Budget) -> Exhibit:
     )
     results = Results.here(f"python -m benchmarks.gallery --cases {attention}")
     shown = look(task, test)
-    if attention == "softmax":  # the search and the log are shown of one model only
+    if attention == "softmax":  # the gallery shows the search and the log of one model only
         shown = replace(shown, series=tuple(_curves(log)))
     else:
         shown = replace(shown, hypotheses=())
@@ -71,7 +71,7 @@ def pronunciation(attention: str, budget: Budget) -> Exhibit:
 
 
 def _planned(attention: str, budget: Budget) -> tuple[Run, Example]:
-    """The run, and the word that will be shown."""
+    """Return the run, and the word for the gallery."""
     sources = {part: open_source(DATA / path).source for part, path in FILES.items()}
     run = plan(sources["train"], sources["dev"], sources["test"]).run
     run = with_setting(run, "task.model.decoder.attention", attention)
@@ -83,7 +83,7 @@ def _planned(attention: str, budget: Budget) -> tuple[Run, Example]:
 
 
 def look(task: Transduction, example: Example) -> Shown:
-    """What the model says of one word, and what it reads to say it."""
+    """Return the output of the model for one word, and its attention."""
     target = task.vocabularies.target
     assert target is not None
     letters = task.symbols(example)
@@ -131,7 +131,7 @@ def look(task: Transduction, example: Example) -> Shown:
 
 
 def _trace(task: Transduction, letters: list[str], output: list[int]) -> AttentionTrace:
-    """The readings of an output, and the most probable segments where these are what is read."""
+    """Return the attention of an output and, for segment attention, the most probable segments."""
     target, spec = task.vocabularies.target, task.spec
     assert target is not None
     assert isinstance(spec, TransductionSpec)
@@ -154,22 +154,23 @@ def _trace(task: Transduction, letters: list[str], output: list[int]) -> Attenti
 
 @final
 class Recorder:
-    """A stepper that passes everything on and remembers which beginnings a search of one item
-    continued: beside what a search returns, what it dropped.
+    """A stepper that wraps another and records every prefix of a search, including the pruned ones.
+
+    The batch must have one item.
     """
 
     def __init__(self, stepper: Stepper) -> None:
         self._stepper, self.num_tokens = stepper, stepper.num_tokens
         self._live: list[tuple[int, ...]] = [()]
-        self._next: Tensor | None = None  # log-probabilities after each live beginning
-        self.log_probs: dict[tuple[int, ...], float] = {}  # of the last token of every beginning
+        self._next: Tensor | None = None  # log-probabilities after each live prefix
+        self.log_probs: dict[tuple[int, ...], float] = {}  # by prefix, of its last token
 
     def batch_size(self, state: Any) -> int:
-        """Of one item."""
+        """Return 1."""
         return self._stepper.batch_size(state)
 
     def step(self, state: Any, tokens: Int[Tensor, "1 K"]) -> SearchStep:
-        """Every beginning reads one token, the very first of which is the begin symbol."""
+        """Extend every prefix by one token; the first token is the begin token."""
         if self._next is not None:
             pairs = zip(self._live, self._next, tokens[0].tolist(), strict=True)
             grown = [((*start, token), float(logs[token])) for start, logs, token in pairs]
@@ -180,20 +181,20 @@ class Recorder:
         return stepped
 
     def reorder(self, state: Any, parents: Int[Tensor, "1 k"]) -> Any:
-        """Which beginnings are continued."""
+        """Record the surviving prefixes."""
         assert self._next is not None
         self._live = [self._live[parent] for parent in parents[0].tolist()]
         self._next = self._next[parents[0]]
         return self._stepper.reorder(state, parents)
 
     def keep(self, state: Any, items: Int[Tensor, " b"]) -> Any:
-        """The one item."""
+        """Keep the single item."""
         return self._stepper.keep(state, items)
 
     def dropped(
         self, finished: list[tuple[int, ...]], names: Callable[[list[int]], list[str]]
     ) -> Iterator[Hypothesis]:
-        """Beginnings that were continued by nothing and are the beginning of no output."""
+        """Yield the pruned prefixes: no output and no longer prefix starts with them."""
         begun = {ids[:length] for ids in finished for length in range(len(ids) + 1)}
         continued = {prefix[:-1] for prefix in self.log_probs}
         for prefix in self.log_probs:
@@ -208,7 +209,7 @@ class Recorder:
 
 
 def _curves(log: list[dict[str, Any]]) -> Iterator[Series]:
-    """Training loss and words with a mistake, over updates."""
+    """Yield the training loss and the word error rate over training steps."""
     losses = [(line["step"], line["loss"]) for line in log if line["event"] == "step_done"]
     stretch = max(1, len(losses) // 60)
     means = [losses[at : at + stretch] for at in range(0, len(losses), stretch)]

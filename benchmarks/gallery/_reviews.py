@@ -1,7 +1,7 @@
-"""Reviews of films: praise or blame, with attention to words and to sentences (Yang et al. 2016).
+"""Sentiment of film reviews, with attention to words and to sentences (Yang et al. 2016).
 
-Pang and Lee 2004: 2,000 reviews, divided by the numbers in their names as is usual; the last tenth
-is the test. What is shown is the shortest review of praise in it.
+Pang and Lee 2004: 2,000 reviews, split by the numbers in their names as usual; the last tenth is the test
+set. The gallery shows its shortest positive review.
 """
 
 import random
@@ -36,21 +36,21 @@ from ._exhibit import Budget, Exhibit, Shown, Stopwatch, rounded, share_row
 
 ARCHIVE = "movie_reviews_pang_lee/movie_reviews.zip"
 LABELS = ("blame", "praise")
-MOST_SENTENCES, MOST_WORDS = 20, 25  # the last of a review, the first of a sentence
+MOST_SENTENCES, MOST_WORDS = 20, 25  # the last sentences of a review, the first words of a sentence
 MIN_COUNT = 5
 UPDATES, BATCH, RATE = 560, 16, 8e-3
-HIDDEN_SHARE = 0.1  # of words, made unknown in training
+HIDDEN_SHARE = 0.1  # word dropout: fraction of words replaced by the unknown token
 
 
 class Review(NamedTuple):
-    """Sentences of words, and what its writer thinks: 0 for blame, 1 for praise."""
+    """Sentences of words, and the label: 0 for negative, 1 for positive."""
 
     sentences: tuple[tuple[str, ...], ...]
     label: int
 
     @property
     def num_words(self) -> int:
-        """Of all sentences."""
+        """Count the words of all sentences."""
         return sum(map(len, self.sentences))
 
 
@@ -63,7 +63,7 @@ class Read(NamedTuple):
 
 
 def read_reviews() -> tuple[list[Review], list[Review]]:
-    """To train and to test on."""
+    """Read the training set and the test set."""
     known, unseen = list[Review](), list[Review]()
     with zipfile.ZipFile(DATA / ARCHIVE) as archive:
         for label, folder in enumerate(("neg", "pos")):
@@ -77,7 +77,7 @@ def read_reviews() -> tuple[list[Review], list[Review]]:
 
 
 def spec() -> ClassifierSpec:
-    """Attention to words makes sentences, attention to sentences the review."""
+    """Return a classifier that attends to words within sentences, and to sentences within the review."""
     return ClassifierSpec(
         encoder=DocumentEncoderSpec(
             words=TextEncoderSpec(cell="gru", embedding_size=48, hidden_size=24, dropout=0.3),
@@ -89,7 +89,7 @@ def spec() -> ClassifierSpec:
 
 
 def reviews(budget: Budget) -> Exhibit:
-    """Train, test, and show one review."""
+    """Train, test, and record the attention on one review."""
     watch, (known, unseen) = Stopwatch(), read_reviews()
     torch.manual_seed(budget.seed)
     texts = (row for review in known for row in review.sentences)
@@ -98,7 +98,7 @@ def reviews(budget: Budget) -> Exhibit:
     steps = budget.steps(UPDATES)
     assert isinstance(model.encoder, DocumentEncoder)
     assert isinstance(model.encoder.words, TextEncoder)
-    # Small vectors: what 1,800 reviews say of a word then soon outweighs what chance said.
+    # Small initial embeddings: with 1,800 reviews, training soon outweighs the random initial values.
     initialize_uniform(model.encoder.words.embedding)
     descent = Descent(model, learning_rate=RATE, num_steps=steps)
     batches = _batches(vocabulary, known, budget.seed)
@@ -127,7 +127,7 @@ def reviews(budget: Budget) -> Exhibit:
 
 
 def collate(vocabulary: Vocabulary, some: Sequence[Review]) -> Read:
-    """Padded on the right in both axes."""
+    """Build a batch, padded on the right in both axes."""
     num_sentences = max(len(review.sentences) for review in some)
     width = max(len(row) for review in some for row in review.sentences)
     words = torch.zeros(len(some), num_sentences, width, dtype=torch.long)
@@ -138,7 +138,7 @@ def collate(vocabulary: Vocabulary, some: Sequence[Review]) -> Read:
 
 
 def _batches(vocabulary: Vocabulary, known: Sequence[Review], seed: int) -> Iterator[Read]:
-    """Batches of reviews of about one length, in random order, for ever."""
+    """Yield batches of reviews of similar length, in random order, forever."""
     chance = random.Random(seed)
     ordered = sorted(known, key=lambda review: len(review.sentences))
     starts = list(range(0, len(ordered), BATCH))

@@ -3,10 +3,10 @@
     red circle above blue square        two shapes one over the other, named from the top
     red circle beside blue square       or next to each other, named from the left
 
-Every image is drawn anew, in places that vary; a tenth of all captions is kept out of training
-altogether, and the test is on images of these. Beside its three colors the model sees where a
-pixel is (Liu et al. 2018), since convolutions alone do not know above from below. No summary of the
-image reaches the decoder: what it says it has read by attention.
+Every image is drawn at random, with random positions. A tenth of all captions is held out of training, and
+the test images have these captions. In addition to the three color channels, the model gets the
+coordinates of each pixel (Liu et al. 2018), because plain convolutions cannot distinguish above from below.
+The decoder gets no summary of the image; it sees the image only through attention.
 """
 
 from collections.abc import Sequence
@@ -39,7 +39,7 @@ COLORS = {
 SHAPES = ("circle", "square", "triangle", "cross")
 RELATIONS = ("above", "beside")
 WORDS = Vocabulary((*COLORS, *SHAPES, *RELATIONS))
-SIDE, CELL = 48, 16  # pixels: of an image, and of a place for a shape
+SIDE, CELL = 48, 16  # pixels of an image, and of the cell of a shape
 PAPER = 238
 NUM_TESTED = 500
 UPDATES, BATCH, RATE = 1500, 64, 3e-3
@@ -60,7 +60,7 @@ def captions() -> list[tuple[str, ...]]:
 
 
 def divided(seed: int) -> tuple[list[tuple[str, ...]], list[tuple[str, ...]]]:
-    """Captions to train on, and those to test on."""
+    """Split the captions into training and test captions."""
     every = captions()
     Random(seed).shuffle(every)
     tenth = len(every) // 10
@@ -68,7 +68,7 @@ def divided(seed: int) -> tuple[list[tuple[str, ...]], list[tuple[str, ...]]]:
 
 
 def draw(caption: tuple[str, ...], chance: Random) -> Scene:
-    """An image of which the caption is true."""
+    """Draw a random image that matches the caption."""
     image = np.full((SIDE, SIDE, 3), PAPER, np.uint8)
     first, second = sorted(chance.sample(range(3), 2))
     line = chance.randrange(3)
@@ -82,7 +82,7 @@ def draw(caption: tuple[str, ...], chance: Random) -> Scene:
 
 
 def _mask(shape: str, y: int, x: int, size: float) -> np.ndarray:
-    """The pixels of a shape around a point."""
+    """Return the pixels of a shape around a point."""
     down, right = np.mgrid[:SIDE, :SIDE]
     down, right = down - y, right - x
     if shape == "circle":
@@ -97,14 +97,14 @@ def _mask(shape: str, y: int, x: int, size: float) -> np.ndarray:
 
 
 def pixels(scenes: Sequence[Scene]) -> Float[Tensor, "B 5 h w"]:
-    """Three colors and two coordinates, all from -1 to 1."""
+    """Return three color and two coordinate channels, all from -1 to 1."""
     images = torch.tensor(np.stack([scene.image for scene in scenes])).movedim(-1, 1)
     line = torch.linspace(-1, 1, SIDE).expand(len(scenes), 1, SIDE, SIDE)
     return torch.cat([images / 127.5 - 1, line, line.mT], 1)
 
 
 def spec() -> CaptionerSpec:
-    """Three stages of convolutions, and a decoder that remembers what it has looked at."""
+    """Return three stages of convolutions, and a decoder with input feeding."""
     return CaptionerSpec(
         encoder=ImageEncoderSpec(num_channels=5, sizes=(16, 32, 64)),
         decoder=DecoderSpec(
@@ -119,7 +119,7 @@ def spec() -> CaptionerSpec:
 
 
 def shapes(budget: Budget) -> Exhibit:
-    """Train, test, and look at the first test image."""
+    """Train, test, and record the attention on the first test image."""
     watch, chance = Stopwatch(), Random(budget.seed)
     torch.manual_seed(budget.seed)
     known, kept = divided(budget.seed)
@@ -146,7 +146,7 @@ def shapes(budget: Budget) -> Exhibit:
 
 
 def say(model: Captioner, scenes: Sequence[Scene]) -> list[tuple[str, ...]]:
-    """The captions that a model gives."""
+    """Return the captions that a model generates."""
     found = greedy(model.stepper(), model.start(pixels(scenes)), begin=BEGIN, end=END, max_length=8)
     return [tuple(WORDS.decode(best)) for (best,) in found.token_lists(END)]
 

@@ -1,11 +1,11 @@
-"""Fit the models of an experiment on images, or score what was fitted.
+"""Fit the models of an experiment on images, or score the fitted models.
 
     python -m benchmarks.images fit easy_vqa --runs runs                         all cases, seed 1
     python -m benchmarks.images fit image_to_latex --runs runs --cases rendered_soft
     python -m benchmarks.images score scene_captions --runs runs                 writes results/
 
-Runs that are there already are not repeated, so that a queue can be stopped and started. Test examples
-are read by `score` alone.
+Existing runs are not repeated, hence a queue can be stopped and started again. Only `score` reads test
+examples.
 """
 
 from collections.abc import Sequence

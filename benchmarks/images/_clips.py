@@ -1,4 +1,4 @@
-"""Clips: labels and captions, by attention over time.
+"""Clips: classification and captioning with attention over time.
 
 results/clips.json
 """
@@ -15,7 +15,7 @@ AIMS = {"label_global: accuracy": 95.0, "caption_global: exact_match": 95.0}
 
 
 def score(cases: Sequence[str], seeds: Sequence[int], runs: Path, results: Path) -> None:
-    """Write the results file, and keep its figures of other cases."""
+    """Write the results file, and keep the figures of its other cases."""
     data = {
         "manifest.json": clips.FOLDERS["label"] / "manifest.json",
         "manifest.json of captions": clips.FOLDERS["caption"] / "manifest.json",
@@ -26,6 +26,6 @@ def score(cases: Sequence[str], seeds: Sequence[int], runs: Path, results: Path)
 
 
 def _frames(case: str, scored: Scored) -> Mapping[str, tuple[float, str]]:
-    """The input of the model."""
+    """Return the number of frames that the model reads."""
     del case
     return {"frames": (float(scored.task.spec.max_frames), "")}

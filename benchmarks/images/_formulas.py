@@ -1,9 +1,9 @@
-"""Image to LaTeX: exact match, BLEU, errors for each symbol, and whether the output looks the same.
+"""Image to LaTeX: exact match, BLEU, token error rate, and whether the output looks the same.
 
     results/image_to_latex.json
 
-An output looks the same if its drawing has the pixels of the reference's: of rendered formulas only,
-which mathtext can draw.
+An output looks the same if it renders to the same pixels as the reference. This applies to rendered
+formulas only, which mathtext can draw.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,7 +21,7 @@ AIMS = {"rendered_more: exact_match": 97.0, "rendered_more: rendered match": 98.
 
 
 def score(cases: Sequence[str], seeds: Sequence[int], runs: Path, results: Path) -> None:
-    """Write the results file, and keep its figures of other cases."""
+    """Write the results file, and keep the figures of its other cases."""
     data = {
         "manifest.json": image_to_latex.FOLDER / "manifest.json",
         "manifest.json of more": image_to_latex.MORE / "manifest.json",
@@ -53,7 +53,7 @@ def _rendered_match(case: str, scored: Scored) -> Mapping[str, tuple[float, str]
 
 
 def looks_the_same(reference: str, output: str) -> bool:
-    """Whether two formulas have the same drawing."""
+    """Return whether two formulas render to the same image."""
     if reference == output:
         return True
     drawn, ours = render(reference.split()), render(output.split())

@@ -1,4 +1,4 @@
-"""Questions about images: accuracy by the kind of question, with and without attention.
+"""Questions about images: accuracy by type of question, with and without attention.
 
 results/easy_vqa.json
 """
@@ -15,7 +15,7 @@ AIMS = {"soft: accuracy": 99.0}
 
 
 def score(cases: Sequence[str], seeds: Sequence[int], runs: Path, results: Path) -> None:
-    """Write the results file, and keep its figures of other cases."""
+    """Write the results file, and keep the figures of its other cases."""
     names = [f"{split}.images.zip" for split in ("train", "test")]
     data = {name: easy_vqa.DATA / "easy_vqa" / name for name in names}
     folders = (runs, results)

@@ -1,14 +1,15 @@
-"""Captions of scenes: exact match on combinations that training never had, and where the model pointed.
+"""Captions of scenes: exact match on unseen combinations, and attention on the named objects.
 
     results/scene_captions.json
 
-    exact match on `seen`     scenes of what training has, and on `pairs` those with a color of a shape that it
-                              never has
-    pointing    weight inside the boxes of what a word names, when it is written; the mean over words
-    chance      share of the cells that lie in those boxes: what looking everywhere alike would give
+    exact match    on `seen`, scenes with combinations of the training set, and on `pairs`, scenes with a pair
+                   of color and shape that is not in the training set
+    pointing       attention weight inside the boxes of the object that a word names, at the step that writes
+                   the word; mean over words
+    chance         fraction of the cells inside these boxes, the weight under uniform attention
 
-A cell counts for a box if the pixel that it is centered on is inside. Words of references that are written
-at their place are counted, and no others: what a wrong word should point at is not known.
+A cell counts as inside a box if its center pixel is inside. Only correct words at the position of the
+reference are counted, because a wrong word has no box.
 """
 
 import json
@@ -31,14 +32,14 @@ Box = tuple[float, float, float, float]  # left, top, right, bottom
 
 
 class Pointed(NamedTuple):
-    """Return the fraction of a word's attention on the object that it names, and the fraction by chance."""
+    """The fraction of a word's attention on the object that it names, and the fraction by chance."""
 
     mass: float
     chance: float
 
 
 def score(cases: Sequence[str], seeds: Sequence[int], runs: Path, results: Path) -> None:
-    """Write the results file, and keep its figures of other cases."""
+    """Write the results file, and keep the figures of its other cases."""
     data = {"manifest.json": scene_captions.FOLDER / "manifest.json"}
     score_cases(
         NAME,
@@ -80,7 +81,7 @@ def _pointing(scored: Scored) -> dict[str, tuple[float, str]]:
 
 
 def read_boxes(path: Path) -> dict[str, list[list[Box]]]:
-    """Of each image, by its name, the boxes of what each word of its caption names."""
+    """Read, by image name, the boxes of the objects that each word of the caption names."""
     records = (json.loads(line) for line in path.read_text(encoding="utf-8").splitlines())
     return {Path(record["image"]).name: record["boxes"] for record in records}
 
@@ -88,7 +89,7 @@ def read_boxes(path: Path) -> dict[str, list[list[Box]]]:
 def pointed(
     task: Captioning, example: Example, answer: Prediction, boxes: Sequence[Sequence[Box]]
 ) -> Iterator[Pointed]:
-    """The words of an answer that name something, and are the right ones at their place."""
+    """Score the words of an answer that name an object and match the reference at their position."""
     trace = answer.trace
     assert trace is not None
     rows, columns = trace.layout.rows, trace.layout.columns

@@ -1,6 +1,6 @@
-"""What the tables of the experiments on images have in common: a model scored on its test part.
+"""Shared code of the experiments on images: score models on their test sets and write the tables.
 
-A file may be scored a few cases at a time: the others stay, if their recipe and their data are what they were.
+You can score a few cases at a time: the file keeps its other cases if their recipe and data have not changed.
 """
 
 import json
@@ -21,14 +21,14 @@ from ..results import Results, ResultsError, Row, digest
 
 
 class Scored(NamedTuple):
-    """One model on the test part of its case."""
+    """The scores of one model on the test set of its case."""
 
     task: AbstractTask[Any]
     found: Evaluation
-    minutes: float  # of a processor
+    minutes: float  # of CPU time
 
 
-# What else is told of a model beside its metrics: by the name of the figure, with its unit.
+# Additional figures of a model: name to value and unit.
 More = Callable[[str, Scored], Mapping[str, tuple[float, str]]]
 
 
@@ -43,17 +43,17 @@ def score_cases(
     more: More,
     data: Mapping[str, Path],
 ) -> None:
-    """Write the results of these cases: metrics, slices of the main one, what else is asked for, and cost.
+    """Write the results of these cases: metrics, slices of the main metric, additional figures, and cost.
 
     Args:
-        name: of the experiment.
+        name: the name of the experiment.
         run: its recipe.
-        cases: which of its cases.
-        seeds: which runs of each.
-        folders: of the runs, and of the results.
-        aims: what was asked for, by the name of a row.
-        more: what else is told of a model.
-        data: the files whose digests say what was read, by what to call them.
+        cases: the cases to score.
+        seeds: the runs of each case.
+        folders: the folder of the runs, and the folder of the results.
+        aims: targets, by the name of a row.
+        more: additional figures of a model.
+        data: the data files by name; the results contain their digests.
     """
     runs, results = folders
     path = results / f"{name}.json"
@@ -81,7 +81,7 @@ def score_cases(
 def _with_other_cases(
     made: Results, path: Path, cases: Sequence[str], run: Callable[[str], Run]
 ) -> Results:
-    """With what the file at `path` says of other cases than these."""
+    """Add the rows of other cases from the file at `path`."""
     earlier = Results.load(path) if path.exists() else made
     others = {case: spec for case, spec in earlier.spec.items() if case not in cases}
     if not others:
@@ -99,7 +99,7 @@ def _with_other_cases(
 
 
 def _is_spec_of(run: Run, spec: Mapping[str, Any]) -> bool:
-    """Whether a results file's spec is that of a run; settings that came later had their defaults."""
+    """Return whether a results file has the spec of a run; settings added later count as defaults."""
     parts = {"task": run.task, "training": run.training}
     return all(
         from_json(type(part), json.dumps(spec[name])) == part for name, part in parts.items()
@@ -116,7 +116,7 @@ def _figures(case: str, scored: Scored, more: More) -> dict[str, tuple[float, st
     figures = {name: (each.value, _unit(name)) for name, each in found.statistics.items()}
     for part in found.slices:
         if part.num_examples == len(found.references):
-            continue  # all of them again: clips have no symbols to be told apart by
+            continue  # the slice has all examples again: clips have no tokens to slice by
         figures[f"{found.main.name}, {part.name}"] = (part.metric.value, _unit(found.main.name))
     figures |= more(case, scored)
     size = sum(part.numel() for part in scored.task.model.parameters())

@@ -1,9 +1,9 @@
-"""How soon a caption is learnt, by what features are normed over and by whether scores are scaled.
+"""Compare how fast captioning trains with layer or batch norm, and with scaled or unscaled scores.
 
-    python -m benchmarks.images.learning            some ten minutes of a processor
+    python -m benchmarks.images.learning            about ten CPU minutes
 
-The recipe of scenes with soft attention, for its first 500 updates; the figure is the loss of a symbol, the mean
-over the last hundred of them. results/image_learning.json
+Trains the scene recipe with soft attention for 500 steps; the figure is the loss per token, averaged over the
+last hundred steps. results/image_learning.json
 """
 
 import argparse
@@ -30,7 +30,7 @@ NUM_UPDATES, NUM_COUNTED = 500, 100
 
 
 def case(norm: Literal["layer", "batch"], *, scaled: bool) -> Run:
-    """The recipe with one kind of norm and one of scores."""
+    """Return the recipe with this norm, and with scaled or unscaled scores."""
     run = scene_captions.recipe("soft")
     task = run.task
     assert isinstance(task, CaptioningSpec)
@@ -46,7 +46,7 @@ def case(norm: Literal["layer", "batch"], *, scaled: bool) -> Run:
 
 
 def cases() -> dict[str, Run]:
-    """By name; the scenes are drawn if they are not there."""
+    """Return all cases by name; draw the scenes if they do not exist yet."""
     return {
         f"{norm}, {'scaled' if scaled else 'unscaled'}": case(norm, scaled=scaled)
         for norm in ("layer", "batch")
@@ -55,7 +55,7 @@ def cases() -> dict[str, Run]:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Fit all of them, and write the results."""
+    """Fit all cases and write the results."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--updates", type=int, default=NUM_UPDATES)

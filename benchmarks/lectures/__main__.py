@@ -1,11 +1,11 @@
-"""Fit the models of an experiment with several seeds, or score what was fitted.
+"""Fit the models of an experiment with several seeds, or score the fitted models.
 
     python -m benchmarks.lectures fit tree_transduction --runs runs              all cases and seeds
     python -m benchmarks.lectures fit tree_transduction --runs runs --cases simple --seeds 4
     python -m benchmarks.lectures score tree_transduction --runs runs            writes results/
 
-Runs that are there already are not repeated, so that a queue can be stopped and started. Test examples
-are read by `score` alone.
+Existing runs are not repeated, hence a queue can be stopped and started again. Only `score` reads test
+examples.
 """
 
 from collections.abc import Sequence

@@ -1,10 +1,10 @@
-"""The long-sentence claim: what attention is worth where sentences are short, and where they are long.
+"""The long-sentence claim: the gain from attention on short and on long sentences.
 
     results/commands_by_length.json    SCAN, trained on commands of at most 22 actions
 
-Test examples are cut by length into four parts of about the same size; of each part BLEU and the share of
-outputs that are right as a whole, the mean over seeds with the lowest and the highest, and by how much
-attention is better than an encoder-decoder without, with the interval of the paired bootstrap.
+Test examples are split by length into four parts of about the same size. For each part, the file has BLEU and
+exact match, as the mean over seeds with the lowest and the highest, and the gain of attention over an
+encoder-decoder without attention, with the interval of the paired bootstrap.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -36,14 +36,14 @@ WITHOUT, WITH = "none", "simple"
 
 
 class Written(NamedTuple):
-    """What the models of one system wrote for the test examples, in the order of the seeds."""
+    """The outputs of the models of one system on the test set, in the order of the seeds."""
 
     bleu: Sequence[Statistics]
     exact: Sequence[Statistics]
 
 
 def score(cases: Sequence[str], seeds: Sequence[int], runs: Path, results: Path) -> None:
-    """Write the file, all of it, of the cases that were fitted with all seeds."""
+    """Write the whole file for the cases that were fitted with all seeds."""
     examples = list[Example](scan.part("length", "test"))
     references = [example.target or "" for example in examples]
     systems, specs = dict[str, Written](), dict[str, object]()
@@ -78,7 +78,7 @@ def length_rows(
     systems: Mapping[str, Written],
     seeds: Sequence[int],
 ) -> Iterator[Row]:
-    """The figures of each part; what is before the colon is the row of a table, and after it the column."""
+    """Yield the figures of each part; in their names, the table row comes before the colon, the column after."""
     parts = length_parts(lengths, unit=unit) | {"all": np.ones(len(lengths), bool)}
     for part, chosen in parts.items():
         for name, written in systems.items():

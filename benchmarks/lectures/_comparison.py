@@ -1,4 +1,4 @@
-"""What the tables of compared systems have in common: means over seeds, and differences on the same examples."""
+"""Shared code of the tables of compared systems: means over seeds, and differences on the same examples."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -20,7 +20,7 @@ UNIT = "%"
 def mean_row(
     name: str, values: Sequence[float], unit: str, seeds: Sequence[int], aim: float | None = None
 ) -> Row:
-    """The mean of the seeds, with the lowest and the highest."""
+    """Return the mean over seeds, with the lowest and the highest."""
     return Row(
         name=name,
         value=mean(values),
@@ -41,8 +41,10 @@ def difference_rows(
     unit: str = UNIT,
     aim: float | None = None,
 ) -> Iterator[Row]:
-    """By how much the second of two systems is better than the first: the mean of the seeds of each on
-    every example, with the interval of the paired bootstrap, and how probable it would be by chance.
+    """Yield the gain of the second of two systems over the first, and its p-value.
+
+    The gain is the difference of the means over seeds on each example, with the interval of the paired
+    bootstrap.
     """
     found = compare(mean_statistics(first), mean_statistics(second))
     yield Row(
@@ -58,11 +60,11 @@ def difference_rows(
 
 
 def mean_statistics(of_seeds: Sequence[Statistics]) -> Statistics:
-    """The mean of the seeds on each example."""
+    """Return the mean over seeds on each example."""
     return replace(of_seeds[0], rows=np.mean([each.rows for each in of_seeds], axis=0))
 
 
 def spec_of(run: Run) -> dict[str, Any]:
-    """What was trained, and how, for a results file."""
+    """Return the model and training settings for a results file."""
     content = json.loads(to_json(run))
     return {name: content[name] for name in ("task", "training")}

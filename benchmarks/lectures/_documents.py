@@ -1,13 +1,13 @@
-"""Documents: how often each system is right, on documents of which length, and what attention read.
+"""Documents: the accuracy of each system, accuracy by length, and the words with the most attention.
 
     results/documents_reviews.json              a row of the table for each system, and for each difference
     results/documents_reviews_by_length.json    a row for each tenth of the documents, by number of words
-    results/documents_imdb.json, ..._by_length  the same of the other corpus
-    results/attended_words.json                 the words of reviews that two levels read most
+    results/documents_imdb.json, ..._by_length  the same files for the other corpus
+    results/attended_words.json                 the words of reviews with the most two-level attention
     results/shown/documents.json                a review with the weights of its words and sentences
 
-Of the reviews the test documents of all folds are counted together, one seed for each; cases that were
-not fitted are left out, and with a fold the systems that lack it are compared on the others.
+For the reviews, the test documents of all folds are pooled, with one seed per fold. Cases that were not
+fitted are left out; systems that lack a fold are compared on the other folds.
 """
 
 from collections import Counter, defaultdict
@@ -31,16 +31,16 @@ from ._shown import Shown, save_shown
 
 NAME = "documents"
 WORDS = "attended_words"
-PUBLISHED = 90.5  # of attention at two levels on IMDB, as the lectures give it
+PUBLISHED = 90.5  # accuracy of two-level attention on IMDB, from the lectures
 PARTS = 10
 MIN_SEEN, MOST_WORDS = 20, 20
 ATTENDING = "hierarchical"
-# A row that is called the mean would be taken for that of the others.
+# A row called "mean" would be taken for the mean of the other rows.
 TITLES = {"mean": "mean of words"}
 
 
 class Tested(NamedTuple):
-    """A model on the test documents of its case."""
+    """The results of a model on the test documents of its case."""
 
     right: Statistics
     lengths: Sequence[int]  # words of each document
@@ -55,13 +55,13 @@ class System(NamedTuple):
     by_fold: Mapping[str, Tested]
 
     def right(self, folds: Sequence[str]) -> Statistics:
-        """All documents of some folds."""
+        """Return the correctness of all documents of some folds."""
         found = [self.by_fold[fold].right for fold in folds]
         return replace(found[0], rows=np.concatenate([each.rows for each in found]))
 
 
 def score(cases: Sequence[str], seeds: Sequence[int], runs: Path, results: Path) -> None:
-    """Write the files, all of each."""
+    """Write all files in full."""
     seed, tested = seeds[0], dict[str, Tested]()
     reading = _Reading()
     for case in cases:
@@ -84,7 +84,7 @@ def score(cases: Sequence[str], seeds: Sequence[int], runs: Path, results: Path)
 def _save(
     corpus: str, tested: Mapping[str, Tested], seed: int, made: Results, results: Path
 ) -> None:
-    """The two files of one corpus."""
+    """Write the two files of one corpus."""
     systems = [*_systems(corpus, tested)]
     rows = [row for system in systems for row in _rows(corpus, system, seed)]
     rows += [row for pair in combinations(systems, 2) for row in _difference(*pair, seed)]
@@ -97,7 +97,7 @@ def _save(
 
 
 def _files(corpus: str) -> list[Path]:
-    """What a corpus is made of."""
+    """List the files of a corpus."""
     return sorted({documents.file_of(f"{corpus}_{part}") for part in ("train", "test")})
 
 
@@ -134,7 +134,7 @@ def _systems(corpus: str, tested: Mapping[str, Tested]) -> Iterator[System]:
 
 
 def _rows(corpus: str, system: System, seed: int) -> Iterator[Row]:
-    """The figures of a system; what is before the colon is the row of a table, and after it the column."""
+    """Yield the figures of a system; in their names, the table row comes before the colon, the column after."""
     found, title = [*system.by_fold.values()], system.name
     aim = PUBLISHED if (corpus, title) == ("imdb", "recurrent") else None
     accuracies = [each.right.value for each in found]
@@ -153,7 +153,7 @@ def _difference(first: System, second: System, seed: int) -> Iterator[Row]:
 
 
 def _by_length(system: System, seed: int) -> Iterator[Row]:
-    """Accuracy by tenths of the documents, the shortest first."""
+    """Yield the accuracy by tenths of the documents, the shortest first."""
     found = [*system.by_fold.values()]
     lengths = np.concatenate([each.lengths for each in found])
     right = system.right([*system.by_fold])
@@ -169,7 +169,7 @@ def _by_length(system: System, seed: int) -> Iterator[Row]:
 
 
 class _Reading:
-    """What attention reads of all test documents."""
+    """The attention to words over all test documents."""
 
     def __init__(self) -> None:
         self.shown: Shown | None = None
@@ -177,21 +177,21 @@ class _Reading:
         self._seen, self._times = Counter[str](), defaultdict[str, float](float)
 
     def add(self, predictions: Sequence[Prediction], references: Sequence[str]) -> None:
-        """Count the words of documents; the shortest that is praise, and known as such, is shown."""
+        """Count the words of documents; the shortest correctly classified positive one is shown."""
         for prediction, reference in zip(predictions, references, strict=True):
             trace = prediction.trace
             assert trace is not None
             pairs = [pair for pair in zip(trace.sources, trace.weights[0], strict=True) if pair[0]]
             for word, weight in pairs:
                 self._seen[word] += 1
-                self._times[word] += weight * len(pairs)  # 1 if all words were read alike
+                self._times[word] += weight * len(pairs)  # 1 if all words have the same weight
             is_shorter = self.shown is None or len(pairs) < self._shortest
             if prediction.output == reference == documents.LABELS["pos"] and is_shorter:
                 said = f"Praise, and taken for it with confidence {prediction.confidence:.2f}"
                 self.shown, self._shortest = Shown(said, trace), len(pairs)
 
     def rows(self, seed: int) -> Iterator[Row]:
-        """The words read most, of those that are not rare."""
+        """Yield the words with the most attention, without rare words."""
         often = [word for word, number in self._seen.items() if number >= MIN_SEEN]
         means = {word: self._times[word] / self._seen[word] for word in often}
         for word in sorted(means, key=lambda word: -means[word])[:MOST_WORDS]:

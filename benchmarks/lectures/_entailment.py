@@ -1,12 +1,12 @@
-"""Entailment: how often each model is right, and what heads and trees are worth.
+"""Entailment: the accuracy of each model, and the gains from heads and from trees.
 
     results/entailment_sick.json     a row of the table for each case, and for each difference
-    results/entailment_snli.json     the same of the other corpus
-    results/induced_parses.json      the heads that words learnt to read of SICK, beside those of a treebank
+    results/entailment_snli.json     the same table for the other corpus
+    results/induced_parses.json      the heads induced by training on SICK, compared with a treebank
     results/shown/entailment.json    attention to show
 
-The difference of two cases is on the same pairs, the mean of the seeds of each; its spread is the interval
-of the paired bootstrap.
+The difference of two cases compares their means over seeds on the same pairs; its spread is the interval of
+the paired bootstrap.
 """
 
 from collections import Counter
@@ -30,9 +30,9 @@ from ._induced_parses import PARSES, parse_rows
 from ._shown import Shown, save_shown
 
 NAME = "entailment"
-# Kim et al. 2017, table 4, accuracy on SNLI after training on its own 550,000 pairs, with GloVe vectors.
+# Kim et al. 2017, table 4, accuracy on SNLI after training on all 550,000 pairs, with GloVe vectors.
 PUBLISHED = {"snli_none": 85.8, "snli_soft_bounded": 86.2, "snli_tree_bounded": 86.8}
-# Which of two kinds of heads should be the better one: the second.
+# Pairs of kinds of heads; the second should be the better one.
 COMPARED = (
     ("none", "soft"),
     ("none", "tree"),
@@ -55,7 +55,7 @@ class Scored(NamedTuple):
 
 
 def score(cases: Sequence[str], seeds: Sequence[int], runs: Path, results: Path) -> None:
-    """Write the files of the corpora that cases are of, all of each; what was not fitted is left out."""
+    """Write the whole file of each corpus of these cases; cases that were not fitted are left out."""
     made = Results.here(f"python -m benchmarks.lectures score {NAME}", packages=["foveal-native"])
     for corpus in entailment.CORPORA:
         scored, parses = dict[str, Scored](), list[Row]()
@@ -85,7 +85,7 @@ def _save(
     made: Results,
     results: Path,
 ) -> None:
-    """The file of one corpus."""
+    """Write the file of one corpus."""
     rows = [row for heads in scored for row in _rows(corpus, heads, scored[heads], seeds)]
     rows += [*_differences(scored, seeds), _commonest(corpus)]
     files = [path for part in ("train", "dev", "test") for path in entailment.files(corpus, part)]
@@ -112,7 +112,7 @@ def _scored(case: str, tasks: Sequence[PairClassification], costs: Sequence[Cost
 
 
 def _rows(corpus: str, heads: str, scored: Scored, seeds: Sequence[int]) -> Iterator[Row]:
-    """The figures of a case; what is before the colon is the row of a table, and after it the column."""
+    """Yield the figures of a case; in their names, the table row comes before the colon, the column after."""
     aim = PUBLISHED.get(f"{corpus}_{heads}")
     accuracies = [each.value for each in scored.accuracies]
     yield mean_row(f"{heads}: accuracy", accuracies, UNIT, seeds, aim)
@@ -131,14 +131,14 @@ def _differences(scored: Mapping[str, Scored], seeds: Sequence[int]) -> Iterator
 
 
 def _commonest(corpus: str) -> Row:
-    """What is right of an answer that never changes."""
+    """Return the accuracy of the most common label."""
     labels = Counter(example.target for example in entailment.part(corpus, "test"))
     share = 100 * labels.most_common(1)[0][1] / labels.total()
     return Row(name="the commonest label: accuracy", value=share, unit=UNIT)
 
 
 def _shown(case: str, task: PairClassification) -> Iterator[Shown]:
-    """Which words of one text read which of the other, and the heads in either, of two test pairs."""
+    """Yield the attention between the words of two texts, and the heads within each, for two test pairs."""
     settings = replace(task.prediction, trace=True)
     examples = [_first(case, label) for label in ("entailment", "contradiction")]
     for example, answer in zip(examples, task.predict(examples, settings), strict=True):
@@ -152,7 +152,7 @@ def _shown(case: str, task: PairClassification) -> Iterator[Shown]:
 
 
 def _first(case: str, label: str) -> Example:
-    """The first test pair with a label, of some words and not too many to draw."""
+    """Return the first test pair with this label whose texts have 6 to 12 words, few enough to draw."""
     for example in entailment.part(case.partition("_")[0], "test"):
         pair = example.input_as(TextPair)
         if example.target == label and all(

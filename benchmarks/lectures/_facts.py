@@ -2,9 +2,9 @@
 
     results/babi.json    a row of the table for each task
 
-As in the paper, training is started again and again, here with several settings too, and the answers are
-those of the model that is best on the validation questions; whether the supporting facts were read is a mean
-over the better half of the models. Of models that are equally good the first is taken.
+As in the paper, training is restarted many times, here also with several settings. Answers come from the model
+that is best on the validation questions. The score of the supporting facts is the mean over the better half of
+the models. Ties go to the first model.
 """
 
 import json
@@ -26,22 +26,22 @@ from ..results import Results, Row, digest
 NAME = "babi"
 UNIT = "%"
 # Kim et al. 2017, table 3, means over tasks: the memory network has the better answers, the chain the
-# better facts. Either is asked for both.
+# better facts. Both models are compared with both figures.
 ANSWERS, FACTS = 81.4, 53.7
 
 
 class Restart(NamedTuple):
-    """One model."""
+    """The scores of one model."""
 
     seed: int
-    valid: float  # answers that are right, in per cent
-    answers: float  # the same on the test questions
-    facts: float  # test questions for which exactly the supporting facts were read
+    valid: float  # accuracy of the answers, in per cent
+    answers: float  # accuracy on the test questions
+    facts: float  # percentage of test questions for which the model selects exactly the supporting facts
     minutes: float
 
 
 def score(cases: Sequence[str], seeds: Sequence[int], runs: Path, results: Path) -> None:
-    """Write the file, all of it."""
+    """Write the whole file."""
     found = dict[str, list[Restart]]()  # by steps and task, the best on validation first
     for case in cases:
         restarts = [_restart(case, seed, folder_of(runs, NAME, case, seed)) for seed in seeds]
@@ -73,19 +73,19 @@ def _restart(case: str, seed: int, folder: Path) -> Restart:
 
 
 def _answers(restarts: Sequence[Restart]) -> float:
-    """Of the best on validation, which is the first."""
+    """Return the accuracy of the best model on validation, which is the first."""
     return restarts[0].answers
 
 
 def _facts(restarts: Sequence[Restart]) -> float:
-    """Of the better half."""
+    """Return the mean over the better half of the models."""
     return mean(one.facts for one in restarts[: max(1, len(restarts) // 2)])
 
 
 def _rows(
     name: str, task: str, found: Mapping[str, Sequence[Restart]], seeds: Sequence[int]
 ) -> Iterator[Row]:
-    """The figures of a task; what is before the colon is the row of a table, and after it the column."""
+    """Yield the figures of a task; in their names, the table row comes before the colon, the column after."""
     for steps in babi.STEPS:
         restarts = found[f"{steps}_{task}"]
         figures = {"answers": (_answers(restarts), [one.answers for one in restarts])}
@@ -102,7 +102,7 @@ def _rows(
 
 
 def _means(found: Mapping[str, Sequence[Restart]], seeds: Sequence[int]) -> Iterator[Row]:
-    """Over all tasks, and what a run takes."""
+    """Yield the means over all tasks, and the cost of a run."""
     for steps in babi.STEPS:
         own = [restarts for case, restarts in found.items() if case.startswith(steps)]
         with_facts = [

@@ -1,8 +1,8 @@
-"""Tree transduction: how far each model gets through formulas of each depth, and what the tree is worth.
+"""Tree transduction: the length to failure of each model at each depth, and the gain from trees.
 
     results/tree_transduction.json    a row of the table for each case, and for each difference
 
-The difference of two cases is on the same formulas, the mean of the seeds of each; its spread is the
+The difference of two cases compares their means over seeds on the same formulas; its spread is the
 interval of the paired bootstrap.
 """
 
@@ -33,12 +33,12 @@ PUBLISHED = {
     "structured": (99.2, 87.0, 64.5, 30.8, 18.2),
 }
 COMPARED = (("simple", "structured"), ("simple, bounded", "structured, bounded"))
-# The longest formula of the tests has some 250 symbols; a model that has lost its way stops there.
+# The longest test formula has about 250 tokens; longer outputs are wrong anyway and are cut off.
 LONGEST = 300
 
 
 class Scored(NamedTuple):
-    """What was found of one case."""
+    """The scores of one case."""
 
     by_depth: Mapping[int, Sequence[Statistics]]  # for each seed
     parameters: int
@@ -46,7 +46,7 @@ class Scored(NamedTuple):
 
 
 def score(cases: Sequence[str], seeds: Sequence[int], runs: Path, results: Path) -> None:
-    """Write the file, all of it."""
+    """Write the whole file."""
     scored = dict[str, Scored]()
     for case in cases:
         scored[case] = _scored([folder_of(runs, NAME, case, seed) for seed in seeds])
@@ -89,7 +89,7 @@ def _scored(folders: Sequence[Path]) -> Scored:
 
 
 def _rows(case: str, scored: Scored, seeds: Sequence[int]) -> Iterator[Row]:
-    """The figures of a case; what is before the colon is the row of a table, and after it the column."""
+    """Yield the figures of a case; in their names, the table row comes before the colon, the column after."""
 
     def row(name: str, values: Sequence[float], unit: str, aim: float | None = None) -> Row:
         return Row(
@@ -112,7 +112,7 @@ def _rows(case: str, scored: Scored, seeds: Sequence[int]) -> Iterator[Row]:
 def _differences(
     pair: tuple[str, str], scored: Mapping[str, Scored], seeds: Sequence[int]
 ) -> Iterator[Row]:
-    """By how much the second of two cases is better than the first."""
+    """Yield the gain of the second of two cases over the first."""
     first, second = (scored[case].by_depth for case in pair)
     for depth in first:
         found = compare(_mean(first[depth]), _mean(second[depth]))
@@ -126,5 +126,5 @@ def _differences(
 
 
 def _mean(of_seeds: Sequence[Statistics]) -> Statistics:
-    """The mean of the seeds on each formula."""
+    """Return the mean over seeds on each formula."""
     return replace(of_seeds[0], rows=np.mean([each.rows for each in of_seeds], axis=0))

@@ -1,14 +1,14 @@
-"""Induced parses: the heads that words learnt to read without being told, beside those of a treebank.
+"""Induced parses: heads that a model learns without supervision, compared with a treebank.
 
-Sentences of the development part of UD English EWT, words in lower case; signs are not counted, as is
-usual, and words that a model does not know are read as unknown. Of a tree the heads are those of the most
-probable one; where words choose their heads by themselves, the most probable head of each.
+The sentences are the development set of UD English EWT in lower case. Punctuation is not counted, as usual,
+and out-of-vocabulary words become the unknown token. Tree attention gives the heads of the most probable
+tree; independent heads give the most probable head of each word.
 
-    attached      share of words whose head is the one in the treebank
-    undirected    the same where head and word may change places
+    attached      fraction of words whose head matches the treebank
+    undirected    the same fraction, with head and word interchangeable
 
-Beside them: each word headed by the one before (left) or the one after (right), the first or last by
-the root.
+The baselines attach each word to the previous word (left) or to the next word (right), and the first or
+last word to the root.
 """
 
 import gzip
@@ -27,9 +27,9 @@ from ._comparison import UNIT, mean_row
 PARSES = "induced_parses"
 TREEBANK = "ud_english_ewt/en_ewt-ud-dev.conllu.gz"
 AT_ONCE = 64  # sentences
-LONGEST = 40  # words: what is longer is not what these models have met
+LONGEST = 40  # words: the training sentences of these models are shorter
 
-# The heads of a sentence's words, from 1 on; 0 is the root.
+# The heads of the words of a sentence, counted from 1; 0 is the root.
 Heads: TypeAlias = list[int]
 
 
@@ -38,11 +38,11 @@ class Parsed(NamedTuple):
 
     words: list[str]
     heads: Heads
-    counts: list[bool]  # False on signs
+    counts: list[bool]  # False on punctuation
 
 
 class Attached(NamedTuple):
-    """Shares in per cent."""
+    """Attachment scores in per cent."""
 
     directed: float
     undirected: float
@@ -51,7 +51,7 @@ class Attached(NamedTuple):
 def parse_rows(
     case: str, tasks: Sequence[PairClassification], seeds: Sequence[int]
 ) -> Iterator[Row]:
-    """The figures of a case, and of both chains."""
+    """Return the figures of a case and of both baselines."""
     sentences = read_treebank()
     found = [attached(sentences, induced_heads(task, sentences)) for task in tasks]
     known = [_share_known(task, sentences) for task in tasks]
@@ -66,7 +66,7 @@ def parse_rows(
 
 
 def read_treebank() -> list[Parsed]:
-    """Sentences of two words and more that are not too long."""
+    """Read the sentences that have two to `LONGEST` words."""
     found = list[Parsed]()
     with gzip.open(DATA / TREEBANK, "rt", encoding="utf-8") as file:
         for block in file.read().split("\n\n"):
@@ -80,7 +80,7 @@ def read_treebank() -> list[Parsed]:
 
 
 def induced_heads(task: PairClassification, sentences: Sequence[Parsed]) -> list[Heads]:
-    """The heads by which a model reads."""
+    """Return the heads that a model induces."""
     encoder = task.model.encoder
     assert isinstance(encoder, SelfAttentiveEncoder)
     found = list[Heads]()
@@ -97,7 +97,7 @@ def induced_heads(task: PairClassification, sentences: Sequence[Parsed]) -> list
 
 
 def attached(sentences: Sequence[Parsed], found: Sequence[Heads]) -> Attached:
-    """How many words have the right head.
+    """Compute the percentage of words with the correct head.
 
     >>> dog = Parsed(["the", "dog", "ran"], [2, 3, 0], [True, True, True])
     >>> attached([dog], [[0, 1, 2]])
@@ -115,12 +115,12 @@ def attached(sentences: Sequence[Parsed], found: Sequence[Heads]) -> Attached:
 
 
 def left_chain(size: int) -> Heads:
-    """Each word is headed by the one before it."""
+    """Attach each word to the previous word."""
     return list(range(size))
 
 
 def right_chain(size: int) -> Heads:
-    """Each word is headed by the one after it."""
+    """Attach each word to the next word."""
     return [*range(2, size + 1), 0]
 
 

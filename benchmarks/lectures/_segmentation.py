@@ -1,21 +1,21 @@
-"""Word boundaries that attention finds in unsegmented text, beside those that the corpus has.
+"""Word boundaries that attention finds in unsegmented text, compared with the boundaries of the corpus.
 
-A *place* lies between two neighboring characters of a sentence. While a model writes its own translation
-each of its words reads some characters, and that says something about every place:
+A *gap* lies between two neighboring characters of a sentence. When a model translates, each output word
+attends to some characters, and these weights give two scores of every gap:
 
-    chosen    a run of characters that some word reads, in its most probable selection, begins or ends here
+    chosen    some word's most probable selection has a run of characters that begins or ends at this gap
     unlike    sum_t |w[t, s] - w[t, s+1]| / sum_t (w[t, s] + w[t, s+1])
 
-The second is how differently the two neighbors of place s are read: 0 if every word reads both as much,
-1 if none reads both. Boundaries are then the places above a threshold, set so that on development
-sentences there are as many of them as the corpus has.
+`unlike` is the relative difference of the attention to the two neighbors of gap s: 0 if every word attends
+to both equally, 1 if no word attends to both. The predicted boundaries are the gaps above a threshold; the
+threshold makes their number on development sentences equal to the number in the corpus.
 
-    precision, recall, F1    of boundaries, the ends of sentences not counted
-    words F1                 of whole words: both ends right, and nothing between them
-    ranked                   how often a boundary comes before a place inside a word, ties by halves;
-                             50 % is chance, whatever the threshold and however many boundaries there are
+    precision, recall, F1    for boundaries, not counting the ends of sentences
+    words F1                 for whole words: both ends correct, and no boundary inside
+    ranked                   how often a boundary has a higher score than a gap inside a word, ties count
+                             half; chance is 50 % for every threshold and every number of boundaries
 
-Axes: T words of an output, S characters, P = S - 1 places.
+Axes: T words of an output, S characters, P = S - 1 gaps.
 """
 
 import unicodedata
@@ -36,7 +36,7 @@ BOUNDARY, INSIDE = "B-word", "I-word"
 
 
 def corpus_boundaries(text: str) -> Bool[np.ndarray, " P"]:
-    """Where the corpus, which has spaces between words, ends one.
+    """Return the boundaries of the corpus, which has spaces between words.
 
     >>> corpus_boundaries("つら い 人生").tolist()
     [False, True, True, False]
@@ -48,13 +48,13 @@ def corpus_boundaries(text: str) -> Bool[np.ndarray, " P"]:
 
 
 def chosen_boundaries(trace: AttentionTrace) -> Bool[np.ndarray, " P"]:
-    """Where a run of selected characters begins or ends, for any word of the output."""
-    best = np.array(trace.best, bool)[:-1]  # the last row is that of the end, which is no word
+    """Return the gaps where a run of selected characters begins or ends, for any word of the output."""
+    best = np.array(trace.best, bool)[:-1]  # the last row is the end token, not a word
     return (best[:, 1:] != best[:, :-1]).any(0)
 
 
 def unlike_neighbors(trace: AttentionTrace) -> Float[np.ndarray, " P"]:
-    """How differently the two characters of each place are read."""
+    """Return the relative difference of the attention to the two characters of each gap."""
     weights = np.array(trace.weights)[:-1]
     apart = np.abs(weights[:, 1:] - weights[:, :-1]).sum(0)
     together = (weights[:, 1:] + weights[:, :-1]).sum(0)
@@ -62,7 +62,7 @@ def unlike_neighbors(trace: AttentionTrace) -> Float[np.ndarray, " P"]:
 
 
 def script_changes(text: str) -> Bool[np.ndarray, " P"]:
-    """Where kana, kanji and all else meet, which asks nothing of a model.
+    """Return the gaps between kana, kanji and other characters, a baseline without a model.
 
     >>> script_changes("人生 を").tolist()
     [False, True]
@@ -74,7 +74,7 @@ def script_changes(text: str) -> Bool[np.ndarray, " P"]:
 def random_boundaries(
     gold: Sequence[Bool[np.ndarray, " _"]], share: float
 ) -> list[Bool[np.ndarray, " _"]]:
-    """Each place of each sentence with the same chance."""
+    """Draw each gap of each sentence with the same probability."""
     chance = Random(0)
     return [np.array([chance.random() < share for _ in one], bool) for one in gold]
 
@@ -82,7 +82,7 @@ def random_boundaries(
 def threshold_for(
     scores: Sequence[Float[np.ndarray, " _"]], gold: Sequence[Bool[np.ndarray, " _"]]
 ) -> float:
-    """The score that as many places are above as there are boundaries."""
+    """Return the threshold above which the number of gaps equals the number of boundaries."""
     share = np.concatenate(gold).mean()
     return float(np.quantile(np.concatenate(scores), 1 - share))
 
@@ -90,7 +90,7 @@ def threshold_for(
 def boundary_scores(
     gold: Sequence[Bool[np.ndarray, " _"]], found: Sequence[Bool[np.ndarray, " _"]]
 ) -> dict[str, float]:
-    """Precision, recall and F1 of boundaries, and F1 of words, in per cent."""
+    """Compute precision, recall and F1 of boundaries, and F1 of words, in per cent."""
     right, all_found, all_gold = (
         np.concatenate(each).sum()
         for each in ([a & b for a, b in zip(gold, found, strict=True)], found, gold)
@@ -106,8 +106,8 @@ def boundary_scores(
 def ranked(
     gold: Sequence[Bool[np.ndarray, " _"]], scores: Sequence[Float[np.ndarray, " _"]]
 ) -> float:
-    """The share of pairs of a boundary and another place in which the boundary has the higher score
-    (the area under the curve of Mann and Whitney), in per cent.
+    """Compute the percentage of pairs of a boundary and another gap in which the boundary has the higher
+    score (the area under the ROC curve, Mann and Whitney).
 
     >>> round(ranked([np.array([True, False, False])], [np.array([0.5, 0.1, 0.5])]), 1)
     75.0
@@ -126,5 +126,5 @@ def _script(character: str) -> str:
 
 
 def _tags(boundaries: Bool[np.ndarray, " P"]) -> list[str]:
-    """The characters of a sentence as beginnings and insides of words."""
+    """Tag the characters of a sentence as begin or inside of a word."""
     return [BOUNDARY, *(BOUNDARY if each else INSIDE for each in boundaries)]

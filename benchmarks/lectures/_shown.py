@@ -1,6 +1,6 @@
-"""What an experiment shows of its models: traces with a sentence on each, in results/shown/.
+"""Attention traces of an experiment for the docs, each with a caption, in results/shown/.
 
-The docs draw them (`scripts/docs_shown.py`).
+`scripts/docs_shown.py` renders them.
 """
 
 import json
@@ -14,14 +14,14 @@ DIGITS = 4
 
 
 class Shown(NamedTuple):
-    """A trace, and what it is of."""
+    """A trace and its caption."""
 
     caption: str
     trace: AttentionTrace
 
 
 def save_shown(results: Path, name: str, case: str, shown: Sequence[Shown]) -> None:
-    """Write what is shown of a case; other cases stay."""
+    """Write the traces of a case; the file keeps its other cases."""
     path = results / f"shown/{name}.json"
     found = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     found[case] = [{"caption": one.caption, "trace": _data(one.trace)} for one in shown]
@@ -30,7 +30,7 @@ def save_shown(results: Path, name: str, case: str, shown: Sequence[Shown]) -> N
 
 
 def _data(trace: AttentionTrace) -> dict[str, object]:
-    """With digits enough to draw by."""
+    """Convert a trace to plain data, with enough digits to draw it."""
     data = json.loads(trace.to_json())
     data["weights"] = [[round(weight, DIGITS) for weight in row] for row in data["weights"]]
     return data

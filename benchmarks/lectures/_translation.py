@@ -1,14 +1,14 @@
-"""Translation of characters and of words: what each attention is worth, for which lengths, and what it finds.
+"""Translation from characters and from words: BLEU of each attention, BLEU by length, and word boundaries.
 
     results/translation_characters.json              a row of the table for each case, and for each difference
     results/translation_characters_by_length.json    the same models on short sentences and on long ones
     results/translation_characters_learning.json     and after parts of their training, on development sentences
-    results/translation_words.json, ...              the same of words
-    results/segments_found.json                      the boundaries found, beside those of the corpus
-    results/shown/segment_translation.json           attention to show, beside the words of the corpus
+    results/translation_words.json, ...              the same files for words
+    results/segments_found.json                      predicted word boundaries, compared with the corpus
+    results/shown/segment_translation.json           attention to show, next to the words of the corpus
 
-The difference of two cases is on the same sentences, the translations of all seeds of each taken together;
-its spread is the interval of the paired bootstrap. Cases that were not fitted with all seeds are left out.
+The difference of two cases compares the pooled translations of all seeds on the same sentences; its spread is
+the interval of the paired bootstrap. Cases that were not fitted with all seeds are left out.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -46,8 +46,8 @@ from ._shown import Shown, save_shown
 
 NAME = "segment_translation"
 FOUND = "segments_found"
-# Which of two attentions should be the better one, the second, and by how many points of BLEU it is in
-# Kim et al. 2017, table 2, on characters of another corpus.
+# Pairs of attentions, of which the second should be better, and its gain in BLEU in Kim et al. 2017, table 2,
+# on characters of another corpus.
 COMPARED = {
     ("none", "simple"): None,
     ("simple", "sigmoid"): 0.5,
@@ -56,11 +56,11 @@ COMPARED = {
 }
 SHOWN = "characters_segment"
 PARTS = 8  # of a run
-LONG, NUM_SHOWN = range(10, 15), 2  # characters that can be drawn with numbers in the cells
+LONG, NUM_SHOWN = range(10, 15), 2  # characters: short enough to draw numbers in the cells
 
 
 class Scored(NamedTuple):
-    """What was found of one case."""
+    """The scores of one case."""
 
     written: Written
     parameters: int
@@ -69,7 +69,7 @@ class Scored(NamedTuple):
 
 
 def score(cases: Sequence[str], seeds: Sequence[int], runs: Path, results: Path) -> None:
-    """Write the files, all of each."""
+    """Write all files in full."""
     scored, found = dict[str, Scored](), list[Row]()
     examples, dev = (list[Example](ja_en.part(name)) for name in ("test", "dev"))
     for case in cases:
@@ -115,7 +115,7 @@ def _save(
     made: Results,
     results: Path,
 ) -> None:
-    """The files of one source."""
+    """Write the files of one source."""
     rows = [row for case in scored for row in _rows(case, scored[case], seeds)]
     rows += _differences(source, scored, seeds)
     specs = {case: spec_of(segment_translation.recipe(case)) for case in scored}
@@ -143,7 +143,10 @@ def _task(folder: Path) -> Transduction:
 
 
 def _learning(folder: Path) -> list[float]:
-    """Development BLEU at the last validation of each part of a run, or if it had none, at the first."""
+    """Return the development BLEU at the last validation of each part of a run.
+
+    A part that ends before the first validation gets the BLEU of the first validation.
+    """
     found = [
         (line["step"], line["metrics"]["bleu"])
         for line in read_log(folder / "log.jsonl")
@@ -155,7 +158,7 @@ def _learning(folder: Path) -> list[float]:
 
 
 def _rows(case: str, scored: Scored, seeds: Sequence[int]) -> Iterator[Row]:
-    """The figures of a case; what is before the colon is the row of a table, and after it the column."""
+    """Yield the figures of a case; in their names, the table row comes before the colon, the column after."""
     title = case.partition("_")[2]
     yield mean_row(f"{title}: BLEU", [one.value for one in scored.written.bleu], "BLEU", seeds)
     yield mean_row(f"{title}: right", [one.value for one in scored.written.exact], UNIT, seeds)
@@ -191,7 +194,7 @@ def _by_length(source: str, scored: Mapping[str, Scored], seeds: Sequence[int]) 
 def _traces(
     task: Transduction, examples: Sequence[Example], outputs: Sequence[str]
 ) -> list[AttentionTrace]:
-    """What the words of the model's own translations read."""
+    """Return the attention of the words of the model's translations."""
     own = [replace(one, target=output) for one, output in zip(examples, outputs, strict=True)]
     return forced_traces(task, own)
 
@@ -204,7 +207,7 @@ def _found(
     dev: Sequence[Example],
     seeds: Sequence[int],
 ) -> Iterator[Row]:
-    """The boundaries of one kind of attention, by either rule."""
+    """Yield the boundary scores of one kind of attention, by both rules."""
     gold, dev_gold = ([corpus_boundaries(one.text) for one in part] for part in (examples, dev))
     chosen, unlike = list[dict[str, float]](), list[dict[str, float]]()
     for task, own in zip(tasks, traces, strict=True):
@@ -229,7 +232,7 @@ def _figures(
 
 
 def _baselines(examples: Sequence[Example], dev: Sequence[Example]) -> Iterator[Row]:
-    """What can be had without a model."""
+    """Yield the scores of baselines without a model."""
     gold = [corpus_boundaries(one.text) for one in examples]
     share = float(np.concatenate([corpus_boundaries(one.text) for one in dev]).mean())
     for name, found in (
@@ -242,8 +245,9 @@ def _baselines(examples: Sequence[Example], dev: Sequence[Example]) -> Iterator[
 
 
 def _shown(examples: Sequence[Example], traces: Sequence[AttentionTrace]) -> Iterator[Shown]:
-    """What the words of a translation read, and below it the words of the corpus, of the first sentences
-    of some characters.
+    """Yield the attention of a translation and the words of the corpus below it.
+
+    The sentences are the first ones of suitable length.
     """
     fitting = [
         (example, trace)
@@ -259,7 +263,7 @@ def _shown(examples: Sequence[Example], traces: Sequence[AttentionTrace]) -> Ite
 
 
 def _corpus_words(example: Example, characters: tuple[str, ...]) -> AttentionTrace:
-    """Each word of the corpus on the characters that it is made of."""
+    """Return a trace that links each word of the corpus to its characters."""
     ends = [*(np.flatnonzero(corpus_boundaries(example.text)) + 1).tolist(), len(characters)]
     starts = [0, *ends[:-1]]
     best = tuple(

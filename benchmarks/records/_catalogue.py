@@ -1,7 +1,7 @@
-"""The recipes, the cases of each, and the figures of others that they are compared with.
+"""The recipes, the cases of each, and the published figures for comparison.
 
-Every figure of somebody else has a kind and a source (`Reference`). The baselines of G2P and inflection are
-the shared tasks' own; the best systems of those tasks make fewer errors.
+Every published figure has a kind and a source (`Reference`). The baselines of G2P and inflection are the
+official baselines of the shared tasks; the best systems of these tasks make fewer errors.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -22,11 +22,11 @@ from recipes import (
 
 from ..results import Kind
 
-MEAN = "mean"  # of all cases, where one would put a case
+MEAN = "mean"  # stands for all cases in the place of a case name
 
 
 class Reference(NamedTuple):
-    """Figures of somebody else on the same test files, in the main metric."""
+    """Published figures on the same test files, in the main metric."""
 
     name: str  # the column of the table
     kind: Kind
@@ -46,7 +46,7 @@ class Record(NamedTuple):
 
 
 def _by_case(cases: Sequence[str], *figures: float) -> dict[str, float]:
-    """Figures by case, and their mean."""
+    """Return the figures by case, and their mean."""
     by_case = dict(zip(cases, figures, strict=True))
     return {**by_case, MEAN: round(mean(figures), 2)} if len(figures) > 1 else by_case
 

@@ -12,11 +12,11 @@ import torch
 from foveal.training import Run
 
 COST = "cost.json"
-_BEFORE = "cost_before.json"  # of the parts of a run that were interrupted
+_BEFORE = "cost_before.json"  # cost of the interrupted parts of a run
 
 
 class Cost(NamedTuple):
-    """What a run took. On a shared machine, CPU time is more reliable."""
+    """The time of a run. On a shared machine, CPU time is more reliable."""
 
     processor_minutes: float
     minutes: float
@@ -24,23 +24,21 @@ class Cost(NamedTuple):
 
     @classmethod
     def load(cls, folder: Path, name: str = COST) -> "Cost":
-        """What `fit_case` wrote."""
+        """Read the cost that `fit_case` wrote."""
         return cls(**json.loads((folder / name).read_text(encoding="utf-8")))
 
     def save(self, folder: Path, name: str = COST) -> None:
-        """Write it into the folder of the run."""
+        """Write the cost into the folder of the run."""
         (folder / name).write_text(json.dumps(self._asdict()), encoding="utf-8")
 
 
 def folder_of(runs: Path, recipe: str, case: str, seed: int) -> Path:
-    """Where a run is."""
+    """Return the folder of a run."""
     return runs / recipe / f"{case}_{seed}"
 
 
 def fit_case(run: Run, seed: int, folder: Path) -> None:
-    """Fit, unless the folder has it already. Test examples are not shown to it: they are for scoring,
-    once.
-    """
+    """Fit a run, unless the folder already has it. The run gets no test examples; only scoring reads them."""
     if (folder / COST).exists():
         return
     began, used = time.perf_counter(), time.process_time()

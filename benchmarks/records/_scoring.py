@@ -1,9 +1,9 @@
-"""Scoring: each run once on the test examples of its case, all seeds of a case as one, and where they err.
+"""Score each run once on the test set of its case, the seeds of a case as an ensemble, and list mistakes.
 
     results/<recipe>.json              scores and costs of every case, and their means
-    results/mistakes/<recipe>.json     errors by slice, and the ten most telling mistakes
+    results/mistakes/<recipe>.json     errors by slice, and the ten most instructive mistakes
 
-A mistake is telling if the model was sure of it.
+The most instructive mistakes are the most confident ones.
 """
 
 import json
@@ -29,8 +29,8 @@ from ._catalogue import MEAN, RECORDS, Record
 from ._fitting import Cost, folder_of
 
 MISTAKES = 10
-CALIBRATING = 2000  # development examples: more say no more about a confidence
-MOST_OF_A_CASE = 2  # mistakes where there are many cases, so that ten are not all of one language
+CALIBRATING = 2000  # development examples: more do not improve the calibration
+MOST_OF_A_CASE = 2  # mistakes per case if there are many cases: not all ten from one language
 
 
 class Scored(NamedTuple):
@@ -41,14 +41,14 @@ class Scored(NamedTuple):
     ensemble: float
     parameters: int
     costs: tuple[Cost, ...]
-    speed: float  # examples a second, on one thread
-    shown: Evaluation  # of the ensemble
+    speed: float  # examples per second, on one thread
+    shown: Evaluation  # evaluation of the ensemble
 
 
 def score(
     recipe: str, cases: Sequence[str], seeds: Sequence[int], runs: Path, results: Path
 ) -> None:
-    """Write both files; cases that were scored before and are not now stay."""
+    """Write both files; they keep earlier cases that are not scored now."""
     torch.set_num_threads(1)
     record, out = RECORDS[recipe], results / f"{recipe}.json"
     found = Results.here(f"python -m benchmarks.records score {recipe}").continued_from(out)
@@ -90,13 +90,13 @@ def score(
 
 
 def write_references(recipe: str, results: Path) -> None:
-    """Bring the figures of others in results/<recipe>.json up to date; measured rows stay as they are."""
+    """Update the published figures in results/<recipe>.json; measured rows do not change."""
     path = results / f"{recipe}.json"
     _with_references(Results.load(path), RECORDS[recipe]).save(path)
 
 
 def _with_references(found: Results, record: Record) -> Results:
-    """The results with the catalogue's figures of others, after the measured rows."""
+    """Return the results with the published figures of the catalog after the measured rows."""
     measured = [row for row in found.rows if row.kind is None]
     cases = {row.name.partition(": ")[0] for row in measured}
     others = [
@@ -141,7 +141,7 @@ def _scored(run: Run, folders: Sequence[Path]) -> Scored:
 
 
 def _rows(case: str, scored: Scored, seeds: Sequence[int], aim: float | None) -> Iterator[Row]:
-    """The figures of a case; what is before the colon is the row of a table, and after it the column."""
+    """Yield the figures of a case; in their names, the table row comes before the colon, the column after."""
     yield from _scores(case, scored.metric, scored.singles, scored.ensemble, seeds, aim)
     yield _row(f"{case}: parameters", [scored.parameters], "", seeds)
     minutes = [cost.processor_minutes for cost in scored.costs]
@@ -150,7 +150,7 @@ def _rows(case: str, scored: Scored, seeds: Sequence[int], aim: float | None) ->
 
 
 def _means(scored: Collection[Scored], seeds: Sequence[int], aim: float | None) -> Iterator[Row]:
-    """Over all cases: of each seed, and of the ensembles."""
+    """Yield the means over all cases, for each seed and for the ensembles."""
     metric = next(iter(scored)).metric
     singles = [mean(one) for one in zip(*(each.singles for each in scored), strict=True)]
     ensemble = mean(each.ensemble for each in scored)
@@ -165,7 +165,7 @@ def _scores(
     seeds: Sequence[int],
     aim: float | None,
 ) -> Iterator[Row]:
-    """Of single models, and of all of them together."""
+    """Return the scores of the single models and of their ensemble."""
     unit, sense = _sense_of(metric)
     wanted = {} if aim is None else {"target": aim, "sense": sense}
     yield replace(_row(f"{case}: {metric}", singles, unit, seeds), **wanted)
@@ -175,7 +175,7 @@ def _scores(
 
 
 def _sense_of(metric: str) -> tuple[str, Sense]:
-    """The unit of a metric, and which way is better."""
+    """Return the unit of a metric, and which direction is better."""
     return ("BLEU", ">=") if metric == "bleu" else ("%", "<=")
 
 
@@ -187,8 +187,9 @@ def _row(name: str, values: Sequence[float], unit: str, seeds: Sequence[int]) ->
 def _surest(
     scored: Mapping[str, Scored], earlier: Sequence[dict[str, Any]], most: int
 ) -> list[dict[str, Any]]:
-    """Wrong answers, the surest first, and at most so many of a case; `earlier` are those of cases
-    that are not scored now.
+    """Return the most confident wrong answers, with a maximum per case.
+
+    `earlier` has the wrong answers of cases that are not scored now.
     """
     wrong = list(earlier)
     for case, each in scored.items():

@@ -23,7 +23,7 @@ OUT = Path("results/serving.json")
 
 
 def measured(runs: Path) -> list[Row]:
-    """All figures."""
+    """Measure all figures."""
     folders, asked = fitted(runs), texts()
     run = folders[USUAL]
     with tempfile.TemporaryDirectory() as folder, served([run], Path(folder) / "log") as server:
@@ -36,7 +36,7 @@ def measured(runs: Path) -> list[Row]:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure, and write the results."""
+    """Measure and write the results."""
     parser = argparse.ArgumentParser(description="What the server costs, and what it withstands.")
     parser.add_argument("--runs", type=Path, help="a folder of runs, fitted there if need be")
     parser.add_argument("--out", type=Path, default=OUT)

@@ -1,11 +1,11 @@
-"""What one client can do to the others: fairness under attack, and ten minutes of attack with bad reloads.
+"""How much can one client harm the others: fairness under attack, and ten minutes of attack with bad reloads.
 
     python -m benchmarks.serving.attack fairness
     python -m benchmarks.serving.attack soak --minutes 10
 
-A real server, and real clients in other processes, all on the loopback interface. In `fairness` a victim asks
-for one word every quarter of a second, and phases with and without the attack take turns, so that the load of
-the machine is the same in both. In `soak` all attacks go on at once, next to honest clients whose answers are
+A real server and real clients run in separate processes on the loopback interface. In `fairness`, a victim sends
+one word every quarter of a second, and phases with and without the attack alternate: other load of the
+machine is the same in both. In `soak`, all attacks run at once, next to honest clients whose answers are
 compared byte by byte, while the folder of the model gets good, NaN and truncated bundles in turn.
 """
 
@@ -35,8 +35,8 @@ RUN = Path("tests/fixtures/bundles/0.1.0/transduction")
 OUT = Path("results/serving_attacks.json")
 PHASE, ROUNDS = 10.0, 4
 MOST_RATIO, MOST_HEALTH = 3.0, 1.0
-_SETTLING = 1.0  # seconds at the beginning of a phase that belong to neither
-_BEFORE = 2.0  # seconds until all clients have started
+_SETTLING = 1.0  # seconds at the start of a phase that are not counted
+_BEFORE = 2.0  # seconds for all clients to start
 TOKENS = {name: f"a-token-for-the-{name}-of-attacks" for name in ("victim", "attacker", "honest")}
 
 
@@ -50,7 +50,7 @@ class Sample(NamedTuple):
 
 @contextmanager
 def attacked(run: Path, *options: str) -> Iterator[ServedProcess]:
-    """A server with a token for each client."""
+    """Start a server with a token for each client."""
     with tempfile.TemporaryDirectory() as folder:
         tokens = Path(folder) / "tokens"
         tokens.write_text("".join(f"{token}\n" for token in TOKENS.values()))
@@ -64,10 +64,10 @@ def attacked(run: Path, *options: str) -> Iterator[ServedProcess]:
 def client(
     server: ServedProcess, kind: str, token: str, start: float, phase: float, until: float
 ) -> Iterator["subprocess.Popen[str]"]:
-    """A client in a process of its own."""
+    """Start a client in a separate process."""
     words = [kind, server.address.port, token, "model", start, phase, until]
     command = [sys.executable, "-m", "benchmarks.serving.attackers", *map(str, words)]
-    # In a session of its own: Linux shares processors between sessions, as it would between machines.
+    # A separate session: Linux shares CPUs fairly between sessions, as if they were separate machines.
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, text=True, start_new_session=True
     ) as process:
@@ -78,7 +78,7 @@ def client(
 
 
 def fairness(run: Path, names: Sequence[str], *, phase: float, rounds: int) -> list[Row]:
-    """The figures of some attacks, one after the other."""
+    """Measure some attacks, one after the other."""
     rows = list[Row]()
     with attacked(run) as server:
         for name in names:
@@ -133,7 +133,7 @@ def _samples(process: "subprocess.Popen[str]") -> list[Sample]:
 
 
 def _phases(samples: Sequence[Sample], start: float, phase: float, which: int) -> list[Sample]:
-    """The samples of every second phase, without its beginning."""
+    """Return the samples of every second phase, without its start."""
     found = list[Sample]()
     for sample in samples:
         number, into = divmod(sample.at - start, phase)
@@ -164,7 +164,7 @@ def _soaked(run: Path, seconds: float) -> Soaked:
 
 
 def soak(run: Path, minutes: float) -> list[Row]:
-    """The figures of a long attack."""
+    """Measure a long attack."""
     found = _soaked(run, 60 * minutes)
     statuses = Counter(found.statuses)
     print(
@@ -217,7 +217,7 @@ def soak(run: Path, minutes: float) -> list[Row]:
 
 
 def main() -> None:
-    """Attack, and write the results."""
+    """Run the attacks and write the results."""
     parser = argparse.ArgumentParser(description="Attack a server of this machine.")
     parser.add_argument("what", choices=("fairness", "soak"))
     parser.add_argument("--attacks", nargs="+", choices=tuple(ATTACKS), default=tuple(ATTACKS))

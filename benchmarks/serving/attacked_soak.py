@@ -1,7 +1,7 @@
-"""A long attack on a server whose model is replaced again and again: what honest clients see of it.
+"""A long attack on a server whose model is replaced again and again, observed by honest clients.
 
-The folder of the model gets, in turn, a good bundle, a bundle whose weights are NaN, another good one and one
-whose weights are cut off. Each good version has its own answers, and every answer names its version.
+The folder of the model gets, in turn, a good bundle, a bundle with NaN weights, another good bundle and one
+with truncated weights. Each good version has different answers, and every answer names its version.
 """
 
 import http.client
@@ -36,7 +36,7 @@ _MOST_FAULTS = 20
 
 @dataclass
 class Soaked:
-    """What honest clients saw."""
+    """The observations of honest clients."""
 
     expected: dict[str, dict[str, str]]  # by version, the answer to each word
     statuses: Counter[int] = field(default_factory=Counter)
@@ -51,13 +51,13 @@ class Soaked:
 
     @property
     def num_bad_taken(self) -> int:
-        """How many answers are of a version that is no good one."""
+        """Count the answers that come from a bad version."""
         return sum(
             count for version, count in self.versions.items() if version not in self.expected
         )
 
     def saw(self, word: str, status: int, body: bytes) -> None:
-        """Compare an answer with the one that it must be."""
+        """Compare an answer with the expected one."""
         with self.lock:
             self.statuses[status] += 1
             if status != OK:
@@ -85,7 +85,7 @@ def soaked(
     attack: Callable[[ServedProcess, str, float], object],
     token: str,
 ) -> Soaked:
-    """Attack a server for the folder `model`, and return what honest clients saw."""
+    """Attack a server for the folder `model`, and return the observations of honest clients."""
     files = {name: (run / name).read_bytes() for name in _FILES}
     good = [files, _changed(files, 0.9)]
     found = Soaked({})
@@ -131,7 +131,7 @@ def _bundles(good: list[dict[str, bytes]]) -> Iterator[dict[str, bytes]]:
 
 
 def _changed(files: dict[str, bytes], factor: float) -> dict[str, bytes]:
-    """A model whose weights are others."""
+    """Return a model with different weights."""
     weights = {name: value * factor for name, value in load(files[_WEIGHTS]).items()}
     return files | {_WEIGHTS: save(weights)}
 
@@ -152,7 +152,7 @@ def _answers(model: Path) -> dict[str, str]:
 
 
 def _ask(server: ServedProcess, found: Soaked, token: str, until: float, number: int) -> None:
-    """Ask for one word after the other."""
+    """Send one word after the other."""
     headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
     while time.time() < until:
         word = WORDS[number % len(WORDS)]

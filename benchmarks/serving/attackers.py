@@ -1,10 +1,10 @@
-"""One client of a server under attack, in a process of its own: a victim, a health check, or an attacker.
+"""Run one client of a server under attack as a separate process: a victim, a health check, or an attacker.
 
     python -m benchmarks.serving.attackers KIND PORT TOKEN MODEL START PHASE UNTIL
 
-An attacker is active in every second phase of PHASE seconds, counted from the time START; at UNTIL all end. A
-victim and a health check print one line of JSON for each request: when it was sent, its status, its seconds.
-Only the standard library is imported, so that a process starts at once.
+An attacker is active in every second phase of PHASE seconds, counted from the time START; at UNTIL all clients end.
+A victim and a health check print one line of JSON for each request: the time it was sent, its status, its seconds.
+The module imports only the standard library, for a fast start.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ _LETTERS = "abcde"
 
 @dataclass(frozen=True)
 class Attack:
-    """Where to, as whom, and when."""
+    """The target, the identity and the schedule of a client."""
 
     port: int
     token: str
@@ -35,28 +35,28 @@ class Attack:
 
     @property
     def is_over(self) -> bool:
-        """Whether all is over."""
+        """Return whether the test is over."""
         return time.time() >= self.until
 
     @property
     def is_active(self) -> bool:
-        """Whether attackers attack."""
+        """Return whether attackers are active now."""
         return not self.is_over and int((time.time() - self.start) / self.phase) % 2 == 1
 
     @property
     def predict(self) -> str:
-        """Where the model is asked."""
+        """Return the path of the model's predict endpoint."""
         return f"/v1/models/{self.model}/predict"
 
     def head(self, method: str, path: str, size: int = 0) -> bytes:
-        """The head of a request."""
+        """Return the head of a request."""
         lines = [f"{method} {path} HTTP/1.1", f"host: 127.0.0.1:{self.port}", "connection: close"]
         lines += [f"authorization: Bearer {self.token}"] if self.token else []
         lines += ["content-type: application/json", f"content-length: {size}"] if size else []
         return "".join(f"{line}\r\n" for line in lines).encode() + b"\r\n"
 
     async def ask(self, method: str, path: str, body: bytes = b"") -> tuple[int, bytes]:
-        """One request on a connection of its own: its status, 0 if there is none, and its body."""
+        """Send one request on a new connection; return its status (0 without an answer) and its body."""
         try:
             async with asyncio.timeout(_PATIENCE):
                 reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
@@ -78,7 +78,7 @@ async def _measured(attack: Attack, method: str, path: str, body: bytes = b"") -
 
 
 async def victim(attack: Attack) -> None:
-    """Asks for one word every quarter of a second."""
+    """Send one word every quarter of a second."""
     body = json.dumps({"inputs": [_LETTERS]}).encode()
     while not attack.is_over:
         began = time.time()
@@ -87,7 +87,7 @@ async def victim(attack: Attack) -> None:
 
 
 async def health(attack: Attack) -> None:
-    """Asks whether the server lives and is ready, in turn."""
+    """Request the liveness and readiness checks in turn."""
     while not attack.is_over:
         for path in ("/healthz", "/readyz"):
             await _measured(attack, "GET", path)
@@ -95,7 +95,7 @@ async def health(attack: Attack) -> None:
 
 
 async def _posting(attack: Attack, path: str, *bodies: bytes) -> None:
-    """Sends requests back to back."""
+    """Send requests back to back."""
     while not attack.is_over:
         for body in bodies:
             if attack.is_active:
@@ -105,19 +105,19 @@ async def _posting(attack: Attack, path: str, *bodies: bytes) -> None:
 
 
 async def largest(attack: Attack) -> None:
-    """The largest request that the limits allow."""
+    """Send the largest request that the limits allow."""
     body = json.dumps({"inputs": [_LETTERS * 400] * 256, "nbest": 16}).encode()
     await _posting(attack, attack.predict, body)
 
 
 async def texts(attack: Attack) -> None:
-    """64 texts of 300 letters."""
+    """Send requests with 64 texts of 300 letters."""
     body = json.dumps({"inputs": [_LETTERS * 60] * 64}).encode()
     await _posting(attack, attack.predict, body)
 
 
 async def prefix(attack: Attack) -> None:
-    """A prefix that is far too long for its input, and a long one for a long input."""
+    """Send a prefix that is far too long for its input, and a long prefix for a long input."""
     asked = {"run": attack.model, "input": "ab", "prefix": ["A"] * 2000}
     allowed = asked | {"input": _LETTERS * 140, "prefix": ["A"] * 650}
     bodies = [json.dumps(each).encode() for each in (asked, allowed)]
@@ -125,18 +125,18 @@ async def prefix(attack: Attack) -> None:
 
 
 async def bodies(attack: Attack) -> None:
-    """900 bodies of which the last 16 bytes never come."""
+    """Send 900 bodies without their last 16 bytes."""
     start = attack.head("POST", attack.predict, _BODY)
     await _holding(attack, _NUM_BODIES, start + b"a" * (_BODY - 16))
 
 
 async def idle(attack: Attack) -> None:
-    """1,200 connections on which nothing is ever said, by nobody in particular."""
+    """Open 1,200 connections without a token, and send nothing."""
     await _holding(attack, _NUM_IDLE, b"")
 
 
 async def _holding(attack: Attack, number: int, sent: bytes) -> None:
-    """Keep so many connections open; whichever the server closes is opened again, some seconds later."""
+    """Keep `number` connections open; reopen closed ones after some seconds."""
 
     async def hold() -> None:
         while not attack.is_over:
@@ -177,7 +177,7 @@ KINDS = ATTACKS | {"victim": victim, "health": health}
 
 
 def main() -> None:
-    """Be one client."""
+    """Run one client."""
     kind, port, token, model, *times = sys.argv[1:]
     asyncio.run(_run(KINDS[kind], Attack(int(port), token, model, *map(float, times))))
 

@@ -1,7 +1,7 @@
-"""The predictor by itself, called with batches as they formed in a server.
+"""The predictor without a server, called with batches like the ones that formed in a server.
 
-The server counts batches by the size class of their inputs and by classes of their own sizes. Batches are
-drawn from these counts; within a class of sizes so that their mean is the mean that formed.
+The server counts batches by the size class of their inputs and by ranges of batch sizes. Batches are drawn
+from these counts; the distribution within a range reproduces the observed mean.
 """
 
 import math
@@ -18,11 +18,11 @@ from foveal.serving import Predictor
 from foveal.serving._answer import answer_json
 from foveal.tasks.base._size_classes import size_class
 
-_HALVINGS = 50  # of the interval that the tilt is in
+_HALVINGS = 50  # bisection steps for the tilt
 
 
 class Rate(NamedTuple):
-    """Inputs a second, on the clock and of processor time."""
+    """Inputs per second, in wall-clock time and in CPU time."""
 
     on_the_clock: float
     of_the_core: float
@@ -43,12 +43,12 @@ class Bare:
             self._examples.setdefault(str(places), []).append(example)
 
     def answer(self, examples: Sequence[Example]) -> list[str]:
-        """Answers as they are sent: what is served is JSON, with a server or without."""
+        """Return the answers as JSON, which a server has to produce too."""
         predictions = self.predictor.answer(examples, self.settings)
         return list(map(answer_json, examples, predictions))
 
     def rate(self, formed: Batches, *, seconds: float, generator: random.Random) -> Rate:
-        """How much is answered in batches like these."""
+        """Measure the rate on batches drawn from this distribution."""
         kinds = drawn_from(formed)
         ways, weights = list(kinds), list(kinds.values())
         number, core, began = 0, time.process_time(), time.perf_counter()
@@ -60,7 +60,7 @@ class Bare:
 
 
 def drawn_from(formed: Batches) -> dict[tuple[str, int], float]:
-    """The weight of each kind of batch: a size class of inputs, and how many of them."""
+    """Return the weight of each kind of batch: a size class of inputs, and the number of inputs."""
     edges = sorted({edge for _, edge in formed.counts})
     lower = dict(zip(edges, [0.0, *edges], strict=False))
     found = dict[tuple[str, int], float]()
@@ -77,7 +77,10 @@ def drawn_from(formed: Batches) -> dict[tuple[str, int], float]:
 
 
 def _tilted(spans: Mapping[range, int], total: int) -> dict[int, float]:
-    """Weights of sizes: each span has its count, spread by exp(tilt * size), which makes up the total."""
+    """Return the weights of batch sizes: exp(tilt * size) distributes the count of each span over its sizes.
+
+    The tilt is chosen to match the total number of inputs.
+    """
 
     def spread(tilt: float) -> dict[int, float]:
         weights = dict[int, float]()

@@ -1,4 +1,4 @@
-"""A model that is replaced and a server that is told to end, both under load: is any request lost?"""
+"""Does a server lose requests when its model is replaced, or when it shuts down, under load?"""
 
 import asyncio
 import json
@@ -23,13 +23,13 @@ from .models import SEED
 CONCURRENCY = 32
 RELOADS, ENDINGS = 3, 5
 _REACHED = 0.02  # seconds after which a request on the loopback interface has been read
-_PAUSE = 2.5  # seconds of load before and after each
+_PAUSE = 2.5  # seconds of load before and after each event
 
 
 async def _ask_until(
     server: ServedProcess, model: str, texts: Sequence[str], stop: asyncio.Event
 ) -> Counter[str]:
-    """Versions of the model that answered; what was not answered counts by its status."""
+    """Count the answers by model version, and the failed requests by status."""
     asked, found = requests([model], texts, seed=SEED), Counter[str]()
 
     async def ask_on() -> None:
@@ -51,7 +51,7 @@ async def _asked(connection: Connection, request: Request) -> tuple[int, bytes]:
 
 
 def reloads(run: Path, texts: Sequence[str]) -> list[Row]:
-    """A model is written anew into its folder, with other weights, while it is asked."""
+    """Overwrite a model with different weights while it serves requests."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model"
         shutil.copytree(run, path)
@@ -80,7 +80,7 @@ async def _reloaded(server: ServedProcess, path: Path, texts: Sequence[str]) -> 
 
 
 def change(path: Path, number: int) -> None:
-    """Another version of a model, in its folder."""
+    """Write another version of a model into its folder."""
     task = load_bundle(path)
     with torch.no_grad():
         next(task.model.parameters()).mul_(1 + 1e-3 * (number + 1))
@@ -88,7 +88,7 @@ def change(path: Path, number: int) -> None:
 
 
 def endings(run: Path, texts: Sequence[str]) -> list[Row]:
-    """A server is told to end while it is asked; what it has read is answered."""
+    """Stop a server under load; it must answer every request that it has read."""
     found = Counter[int]()
     for _ in range(ENDINGS):
         with (
@@ -106,8 +106,9 @@ def endings(run: Path, texts: Sequence[str]) -> list[Row]:
 
 
 async def _ended(server: ServedProcess, model: str, texts: Sequence[str]) -> Counter[int]:
-    """What became of the requests that were under way when the server was told to end. Those that were
-    sent only just before may not have reached it, and do not count.
+    """Count the statuses of the requests in progress at the shutdown.
+
+    Requests sent just before the shutdown may not have reached the server and do not count.
     """
     asked, found = requests([model], texts, seed=SEED), Counter[int]()
     told_at = float("inf")

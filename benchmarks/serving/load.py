@@ -1,8 +1,8 @@
 """A load on a server, and its results.
 
-**Closed loop.** So many askers, each with a connection of its own; each asks again as soon as it is
-answered, so that as much is asked as the server can answer. Who is turned away (503) comes back after as
-many seconds as the server said.
+**Closed loop.** A fixed number of clients, each with a separate connection, send the next request as soon as
+the previous one is answered; this keeps the server fully loaded. A rejected client (503) retries after the
+number of seconds in the answer.
 """
 
 import asyncio
@@ -18,19 +18,19 @@ from prometheus_client.parser import text_string_to_metric_families
 from .loopback import Connection, Loopback
 
 OK, REJECTED = 200, 503
-BROKEN = 0  # the status of a request that got no answer at all
+BROKEN = 0  # the status of a request without an answer
 
 
 class Sent(NamedTuple):
     """One request: when it was sent, how long its answer took, and the status of the answer."""
 
-    at: float  # seconds from the beginning
+    at: float  # seconds from the start
     seconds: float
     status: int
 
 
 class Request(NamedTuple):
-    """What is sent."""
+    """A request to send."""
 
     path: str
     body: bytes
@@ -40,7 +40,7 @@ class Request(NamedTuple):
 class Batches:
     """Batches as a server counts them, of all its models together."""
 
-    # By the size class of their inputs, and by the upper edge of a class of their own sizes.
+    # By the size class of their inputs, and by the upper edge of a range of batch sizes.
     counts: Counter[tuple[str, float]] = field(default_factory=Counter)
     inputs: Counter[str] = field(default_factory=Counter)  # by their size class
 
@@ -51,7 +51,7 @@ class Batches:
 
     @property
     def sizes(self) -> dict[float, int]:
-        """How many batches there are by the upper edge of their size, none included."""
+        """Return the number of batches by the upper edge of their size, including empty ranges."""
         found = Counter[float]()
         for (_, edge), count in sorted(self.counts.items(), key=lambda item: item[0][1]):
             found[edge] += count
@@ -59,19 +59,19 @@ class Batches:
 
     @property
     def mean(self) -> float:
-        """Inputs of a batch; NaN if there was none."""
+        """Return the mean number of inputs of a batch; NaN without batches."""
         number = self.counts.total()
         return self.inputs.total() / number if number else math.nan
 
 
 def batches_in(metrics: str) -> Batches:
-    """The sizes of batches in the metrics of a server."""
+    """Read the batch sizes from the metrics of a server."""
     found = Batches()
     for family in text_string_to_metric_families(metrics):
         below = 0
         for sample in family.samples if family.name == "foveal_batch_size" else ():
             places = sample.labels["places"]
-            if sample.name.endswith("_bucket"):  # counts of all up to an edge, in rising order
+            if sample.name.endswith("_bucket"):  # cumulative counts, in rising order
                 found.counts[places, float(sample.labels["le"])] += int(sample.value) - below
                 below = int(sample.value)
             elif sample.name.endswith("_sum"):
@@ -89,21 +89,21 @@ class Load:
     batches: Batches
 
     def count(self, status: int) -> int:
-        """Requests that ended with a status."""
+        """Count the requests that ended with a status."""
         return sum(one.status == status for one in self.sent)
 
     @property
     def statuses(self) -> Counter[int]:
-        """How many requests ended with each status."""
+        """Count the requests by status."""
         return Counter(one.status for one in self.sent)
 
     @property
     def rate(self) -> float:
-        """Answers a second."""
+        """Return the answers per second."""
         return self.count(OK) / self.seconds
 
     def percentile(self, share: float) -> float:
-        """Milliseconds within which that share of the answers came; NaN if there was none."""
+        """Return the latency percentile in milliseconds; NaN without answers."""
         taken = sorted(one.seconds for one in self.sent if one.status == OK)
         return 1000 * taken[math.ceil(share * len(taken)) - 1] if taken else math.nan
 
@@ -117,15 +117,15 @@ async def closed_loop(
     most: int,
     token: str | None = None,
 ) -> Load:
-    """Put a closed loop on a server, for some seconds and at most so many requests.
+    """Run a closed loop against a server, with a limit on the seconds and on the number of requests.
 
     Args:
-        address: of the server.
-        requests: what to ask, without an end.
-        concurrency: how many askers.
-        seconds: after which nothing more is asked; what was asked is waited for.
-        most: requests.
-        token: that the server asks for.
+        address: the address of the server.
+        requests: the requests to send, an infinite iterator.
+        concurrency: the number of clients.
+        seconds: the time after which no new request is sent; pending requests are awaited.
+        most: the maximum number of requests.
+        token: the token for the server.
     """
     sent = list[Sent]()
     began = time.perf_counter()
@@ -146,7 +146,7 @@ async def closed_loop(
 
 
 async def _ask(connection: Connection, request: Request) -> tuple[int, float]:
-    """The status, and the seconds to wait before asking again."""
+    """Send a request; return the status and the seconds to wait before the next one."""
     try:
         reply = await connection.ask("POST", request.path, request.body)
     except (OSError, EOFError):
@@ -156,7 +156,7 @@ async def _ask(connection: Connection, request: Request) -> tuple[int, float]:
 
 
 async def batches_of(address: Loopback, token: str | None = None) -> Batches:
-    """The counters of a server since its start."""
-    # On a connection of its own: the server closes one that is quiet for long.
+    """Read the counters of a server since its start."""
+    # A new connection each time, because the server closes idle connections.
     async with Connection(address, token=token) as connection:
         return batches_in((await connection.ask("GET", "/metrics")).body.decode())

@@ -1,7 +1,7 @@
-"""Connections to a server on this machine, with as little between us and its answers as can be.
+"""Connections to a server on this machine with minimal client overhead.
 
-A client for people, with retries and pools, would take as long as a small model does, and a load that is
-slower than the server measures itself. So this is HTTP/1.1 on a bare connection that is kept open.
+A full client with retries and pools takes as long as a small model, and a load generator that is slower than
+the server measures itself. This module therefore speaks HTTP/1.1 on a bare keep-alive connection.
 """
 
 import asyncio
@@ -12,18 +12,18 @@ from urllib.parse import urlsplit
 
 from foveal.errors import ValueRangeError
 
-_MOST_HEAD = 64 * 1024  # bytes of a line of an answer's head, beyond which it is no answer of ours
+_MOST_HEAD = 64 * 1024  # bytes of a header line; longer lines are an error
 
 
 class Loopback(NamedTuple):
-    """An address of this machine that no other machine can be."""
+    """A loopback address, which is always on this machine."""
 
     host: str
     port: int
 
 
 def loopback(url: str) -> Loopback:
-    """The address that a URL names, or an error if it is not surely on this machine.
+    """Return the address of a URL; raise an error if it may be on another machine.
 
     >>> loopback("http://localhost:8000")
     Loopback(host='127.0.0.1', port=8000)
@@ -31,7 +31,7 @@ def loopback(url: str) -> Loopback:
     try:
         parts = urlsplit(url)
         host, port = parts.hostname or "", parts.port or 80
-        # Never asked of a resolver, which may say anything.
+        # No name resolution: a resolver may return any address.
         address = ipaddress.ip_address("127.0.0.1" if host == "localhost" else host)
     except ValueError:
         parts, address, port = urlsplit(""), None, 0
@@ -45,7 +45,7 @@ def loopback(url: str) -> Loopback:
 
 
 class Reply(NamedTuple):
-    """What came back."""
+    """The answer of a server."""
 
     status: int
     headers: dict[str, str]
@@ -71,7 +71,7 @@ class Connection:
         self.close()
 
     async def ask(self, method: str, path: str, body: bytes = b"") -> Reply:
-        """One request and its whole answer; `OSError` or `EOFError` if the connection breaks first."""
+        """Send one request and read the whole answer; raises `OSError` or `EOFError` on a broken connection."""
         head = f"{method} {path} HTTP/1.1\r\n{self._fields}"
         if body:
             head += f"content-type: application/json\r\ncontent-length: {len(body)}\r\n"
@@ -80,27 +80,27 @@ class Connection:
             writer.write(head.encode() + b"\r\n" + body)
             reply = await read_reply(reader)
         except BaseException:
-            self.close()  # what is left of this answer must not be taken for the next
+            self.close()  # the rest of this answer must not be read as the next one
             raise
         if reply.headers.get("connection", "").lower() == "close":
             self.close()
         return reply
 
     async def streams(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        """The two sides of the connection, open."""
+        """Return the reader and the writer of the open connection."""
         if self._streams is None:
             self._streams = await asyncio.open_connection(*self._address, limit=_MOST_HEAD)
         return self._streams
 
     def close(self) -> None:
-        """Hang up, at once."""
+        """Close the connection immediately."""
         if self._streams is not None:
             self._streams[1].transport.abort()
             self._streams = None
 
 
 async def read_reply(reader: asyncio.StreamReader) -> Reply:
-    """One answer, as a server of HTTP/1.1 writes it."""
+    """Read one HTTP/1.1 answer."""
     lines = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
     status = int(lines[0].split(" ", 2)[1])
     fields = (line.partition(":") for line in lines[1:] if line)

@@ -10,14 +10,14 @@ from foveal.data import tsv
 FILES = {name: f"g2p_sigmorphon2021/low/ice_{name}.tsv" for name in ("train", "dev", "test")}
 SEED = 1
 
-# What `foveal fit` chooses for 800 words, and two that are two and four times as wide.
+# The model that `foveal fit` chooses for 800 words, and models two and four times as wide.
 WIDTHS = {"ice_128": 128, "ice_256": 256, "ice_512": 512}
 USUAL = "ice_128"
-_MINUTES = 2.0  # of training: words come out about as long as they should
+_MINUTES = 2.0  # training time, enough for outputs of realistic length
 
 
 def fitted(folder: Path) -> dict[str, Path]:
-    """The runs in a folder, fitted if they are not there yet."""
+    """Return the runs in a folder, and fit the missing ones."""
     train, dev = (str(DATA / FILES[name]) for name in ("train", "dev"))
     for name, width in WIDTHS.items():
         if not (folder / name / "manifest.json").is_file():
@@ -35,7 +35,7 @@ def fitted(folder: Path) -> dict[str, Path]:
 
 
 def texts() -> list[str]:
-    """Words, and compounds of two and three of them, in equal parts."""
+    """Return words, and compounds of two and three words, in equal parts."""
     words = [example.text for name in ("dev", "test") for example in tsv(DATA / FILES[name])]
     generator = random.Random(SEED)
     return [

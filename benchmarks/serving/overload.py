@@ -1,7 +1,7 @@
-"""Twice as much as the server can answer: what it refuses, how long the rest takes, and how soon it is over.
+"""Overload: rejections, latency and recovery of a server at twice its capacity.
 
-**Open loop.** Requests are sent at a rate, whether those before have been answered or not; a latency counts
-from the moment a request was due. Half of what the server can answer, then twice, then half again.
+**Open loop.** Requests are sent at a fixed rate, without waiting for earlier answers; latency counts from the
+time a request was due. The rate is half the capacity of the server, then twice the capacity, then half again.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ from .models import SEED
 
 BEFORE, DURING, AFTER = 4.0, 8.0, 6.0  # seconds
 _MOST_SECONDS = 2.0  # to recover
-# What may wait (limits.waiting_seconds), a half of it for one client, and the batches that are under way.
+# One client may fill half of the queue (limits.waiting_seconds); its requests also wait for running batches.
 _MOST_LATENCY = 1500.0
 _MOST_OPEN = 900  # connections, fewer than the server takes
 
@@ -26,7 +26,7 @@ _MOST_OPEN = 900  # connections, fewer than the server takes
 async def open_loop(
     server: ServedProcess, asked: Iterator[Request], *, rate: float, seconds: float
 ) -> Load:
-    """Requests at a rate."""
+    """Send requests at a fixed rate."""
     idle, sent, under_way = list[Connection](), list[Sent](), set[asyncio.Task[None]]()
     before, began = await batches_of(server.address), time.perf_counter()
 
@@ -59,7 +59,7 @@ async def open_loop(
 def overload(
     server: ServedProcess, model: str, texts: Sequence[str], sustainable: float
 ) -> list[Row]:
-    """Half, twice and half of what can be answered."""
+    """Measure at half, twice and half of the capacity."""
     loads = asyncio.run(_three(server, requests([model], texts, seed=SEED), sustainable))
     before, during, after = loads
     usual = 2 * before.percentile(0.99) / 1000
@@ -97,7 +97,7 @@ async def _three(
     server: ServedProcess, asked: Iterator[Request], sustainable: float
 ) -> tuple[Load, Load, Load]:
     before = await open_loop(server, asked, rate=sustainable / 2, seconds=BEFORE)
-    # What is sent while the flood is still being answered must not wait for its end.
+    # Requests sent while the server still works on the overload must not wait for its end.
     flood = asyncio.create_task(open_loop(server, asked, rate=2 * sustainable, seconds=DURING))
     await asyncio.sleep(DURING)
     after = await open_loop(server, asked, rate=sustainable / 2, seconds=AFTER)

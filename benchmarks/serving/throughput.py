@@ -19,13 +19,13 @@ from .models import SEED
 
 CONCURRENCY = 32
 ROUNDS, SECONDS = 17, 2.0  # short: the speed of a shared machine changes within seconds
-_WARMING = 2.0  # seconds of load before anything counts
-_ALONE = 600  # texts that are asked one after the other
+_WARMING = 2.0  # seconds of load before the measurement
+_ALONE = 600  # texts, sent one after the other
 _MOST = 1_000_000
 
 
 def load(server: ServedProcess, model: str, texts: Sequence[str], seconds: float) -> Load:
-    """A closed loop of 32."""
+    """Run a closed loop of concurrency 32."""
     asked = requests([model], texts, seed=SEED)
     return asyncio.run(
         closed_loop(server.address, asked, concurrency=CONCURRENCY, seconds=seconds, most=_MOST)
@@ -33,7 +33,7 @@ def load(server: ServedProcess, model: str, texts: Sequence[str], seconds: float
 
 
 def throughput(server: ServedProcess, run: Path, texts: Sequence[str]) -> tuple[list[Row], float]:
-    """Server and bare predictor in turn; the rows, and the requests a second that were answered."""
+    """Measure server and bare predictor in turn; return the rows and the answered requests per second."""
     bare, generator = Bare(run, texts), random.Random(SEED)
     load(server, run.name, texts, _WARMING)
     loads, ratios, costs, rates = list[Load](), list[float](), list[float](), list[float]()
@@ -62,7 +62,7 @@ def throughput(server: ServedProcess, run: Path, texts: Sequence[str]) -> tuple[
 
 
 def alone(server: ServedProcess, run: Path, texts: Sequence[str]) -> list[Row]:
-    """One text at a time, asked of the server and of the predictor, now one first and now the other."""
+    """Measure one text at a time on the server and on the predictor, in alternating order."""
     bare = Bare(run, texts)
     chosen = random.Random(SEED).choices(texts, k=_ALONE)
     asked, answered, added = asyncio.run(_each(server, run.name, bare, chosen))

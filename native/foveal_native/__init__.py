@@ -1,7 +1,7 @@
 """C++ kernels for foveal, registered as the ops `torch.ops.foveal_native.*`.
 
-Importing this registers them, with what torch.compile and torch.export need to know of their
-shapes. `instruction_set()` says which kernels this processor runs: "avx512", "avx2" or "baseline".
+Importing this package registers the ops, with the shape functions that torch.compile and torch.export need.
+`instruction_set()` returns the kernels that this CPU runs: "avx512", "avx2" or "baseline".
 """
 
 import torch as torch  # its libraries must be loaded before the kernels

@@ -1,4 +1,4 @@
-"""The shapes and types that each op gives, for tensors without data."""
+"""The output shapes and dtypes of each op, for tensors without data."""
 
 import torch
 from torch import Tensor
@@ -85,7 +85,7 @@ def _padded(count: int) -> int:
 
 
 def _kept(potentials: Tensor, words: int, most_words: int, *, nodes: int, sums: int) -> Tensor:
-    """What is kept of trees: see `is_together` and `kept_of_sentence` in src/kernels.h."""
+    """Return the tensor kept for the tangent pass of trees; see `is_together` and `kept_of_sentence` in src/kernels.h."""
     batch = potentials.shape[0]
     together = words <= most_words and 3 * batch >= words * (_padded(batch) // _GRAIN)
     spans = ((width, nodes - width) for width in range(1, nodes))
@@ -193,7 +193,7 @@ def _alignment_sample(
 
 
 def _kept_of_spanning(words: int, single_root: bool) -> int:
-    """How many numbers are kept of a sentence; see `kept_of_spanning` in src/spanning_kernels.h."""
+    """Return the number of values kept per sentence; see `kept_of_spanning` in src/spanning_kernels.h."""
     size = words + (2 if single_root else 1)
     return 2 * size * (size + 1)
 
