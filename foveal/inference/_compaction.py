@@ -8,7 +8,7 @@ from torch import Tensor
 
 
 def order(mask: Bool[Tensor, "B T"]) -> Int[Tensor, "B T"]:
-    """The position that comes to stand at each place: padding, then real ones, in their order."""
+    """Return the order that moves padding to the front and keeps the order of real positions."""
     return mask.int().argsort(stable=True, dim=-1)
 
 

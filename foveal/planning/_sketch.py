@@ -19,7 +19,7 @@ _LINE_BITS = 40
 
 
 class Keys(NamedTuple):
-    """Hashes and places of examples, sorted by the hash of the input, then of the whole example."""
+    """Hashes and locations of examples, sorted by the hash of the input, then of the whole example."""
 
     asked: UInt[np.ndarray, " n"]
     whole: UInt[np.ndarray, " n"]
@@ -83,7 +83,7 @@ class Sketch:
         return Keys(asked[kept][order], whole[kept][order], places[kept][order])
 
     def where(self, place: int) -> Where:
-        """Return the file and line of a place."""
+        """Return the file and line of a location."""
         return Where(self._files[place >> _LINE_BITS], place & ((1 << _LINE_BITS) - 1))
 
 

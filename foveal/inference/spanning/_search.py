@@ -60,7 +60,7 @@ def best(
     real = None if mask is None else mask.repeat_interleave(n, 0)
     heads, totals = maximum(scores, mask, single_root)
     found = [(heads, totals)]
-    # What each tree found was best of: its branches are parts of it without that tree.
+    # Scores of the set of trees in which each found tree is the best; its branches divide the rest of the set.
     domains = [scores]
     pool_heads, pool_totals = heads.new_empty(batch, 0, n), totals.new_empty(batch, 0)
     while len(found) < k and bool((totals > -torch.inf).any()):

@@ -19,7 +19,7 @@ from ...data._batches import LabeledBatch, PairBatch, TaggedBatch, TextBatch
 from ...data.vocabularies._vocabulary import PADDING, UNKNOWN
 from ...tasks import AbstractTask
 
-_MORE = 3  # places
+_MORE = 3  # positions
 Batch = Seq2SeqBatch | LabeledBatch | PairBatch | TaggedBatch | TextBatch
 
 

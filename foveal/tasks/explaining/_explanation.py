@@ -46,7 +46,7 @@ class ExplainedStep(NamedTuple):
     token: str
     probability: float  # given the symbols before it
     alternatives: tuple[Alternative, ...]  # the most probable symbols, this one mostly among them
-    weights: tuple[float, ...] | None = None  # how much of each place was read
+    weights: tuple[float, ...] | None = None  # attention weight of each position
     forced: bool = False  # whether the weights were given from outside
     copied: float | None = None  # probability of copying at this step, for decoders that copy
 
@@ -72,7 +72,7 @@ class Explanation:
     score: float
     confidence: float
     nbest: tuple[Candidate, ...]
-    sources: tuple[str, ...]  # a label for each place that was read
+    sources: tuple[str, ...]  # a label for each position
     steps: tuple[ExplainedStep, ...]
     attention: str | None = None  # its kind
     exclusive: bool = False  # the weights of a step sum to 1
@@ -80,7 +80,7 @@ class Explanation:
     tree: tuple[Branch, ...] | None = None
     # Further attention: the sentences of a document, attention between two texts, and the tree of each text.
     others: tuple[AttentionTrace, ...] = ()
-    layout: Layout = _IN_A_ROW  # how the places lie
+    layout: Layout = _IN_A_ROW  # layout of the positions
     # The picture that the model saw, channels last, the frames of a clip side by side.
     picture: UInt8[np.ndarray, "h w c"] | None = field(default=None, compare=False, repr=False)
 

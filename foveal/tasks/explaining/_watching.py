@@ -16,7 +16,7 @@ from torch import Tensor
 from ...networks import SearchStep
 from ..base._speaking import Speaking
 
-DEAD = -2  # the branch of a hypothesis that is none: a beam wider than there are continuations
+DEAD = -2  # for hypotheses without a branch: the beam is wider than the number of continuations
 ROOT = -1
 
 

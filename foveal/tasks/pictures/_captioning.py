@@ -1,15 +1,15 @@
 """Captioning: a picture to a text. Image to markup, descriptions of images and of clips.
 
     loss = - sum over t of log p(y_t | y_<t, x)  (smoothed)
-           + doubly_stochastic * sum over s of (1 - sum over t of w[t, s])^2       every place read once
-           + coverage * sum over t, s of min(w[t, s], what was read of s before)   and not again
+           + doubly_stochastic * sum over s of (1 - sum over t of w[t, s])^2       read every position once
+           + coverage * sum over t, s of min(w[t, s], weight of s before t)   and not again
 
 The source of an example is a `Picture`, or a `Clip` if the encoder reads frames.
 
 References: Xu et al. 2015, section 4.2.1 (doubly stochastic); See et al. 2017 (coverage); Deng et al. 2017
 (image to markup).
 
-Axes: B images, h and w height and width in pixels, T target places, S places of the memory.
+Axes: B images, h and w height and width in pixels, T target positions, S positions of the memory.
 """
 
 from collections.abc import Iterable, Sequence

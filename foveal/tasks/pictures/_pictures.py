@@ -38,12 +38,12 @@ class Seen(NamedTuple):
 
 
 def in_ink(pictures: Float[Tensor, "B *F C h w"], mask: Bool[Tensor, "B *F h w"]) -> Seen:
-    """Light turned into ink: white paper is then 0, as the padding around it is, and its edge is none."""
+    """Turn light into ink: white paper becomes 0 like the padding around it, so the border has no edge."""
     return Seen((1 - pictures) * mask.unsqueeze(-3), mask)  # four times as fast as filling
 
 
 class AbstractView(ABC):
-    """How a task looks at pictures: how they are read, padded, and named place by place."""
+    """How a task reads pictures, pads them, and names their positions."""
 
     def __init__(self) -> None:
         self._cache = PictureCache()
@@ -72,15 +72,15 @@ class AbstractView(ABC):
 
     @abstractmethod
     def places(self, mask: Bool[Tensor, "B *F h w"]) -> Bool[Tensor, "B S"]:
-        """Which places of the memory are real."""
+        """Return a mask of the real positions of the memory."""
 
     @abstractmethod
     def num_places(self, picture: UInt8[Tensor, "*F C h w"]) -> int:
-        """How many places a picture has when it is padded."""
+        """Return the number of positions of a padded picture."""
 
     @abstractmethod
     def layout(self, picture: UInt8[Tensor, "*F C h w"]) -> Layout:
-        """How the real places of a picture lie."""
+        """Return the layout of the real positions of a picture."""
 
     @abstractmethod
     def names(self, picture: UInt8[Tensor, "*F C h w"]) -> tuple[str, ...]:
