@@ -1,4 +1,4 @@
-"""Guess the next character: a recurrent language model of Shakespeare (KarpathyCaptions 2015).
+"""Predict the next character: a recurrent language model of Shakespeare (KarpathyCaptions 2015).
 
     hidden[t], state = LSTM(embedding of character t, state)
     p(character t+1 | characters up to t) = softmax(W hidden[t] + b)
@@ -22,8 +22,8 @@ from torch.nn.functional import cross_entropy
 from foveal.distributions import Categorical
 from foveal.networks import CellState, StackState, recurrent_stack
 
-NUM_STREAMS = 32  # parts of the text that are read side by side
-PIECE = 64  # characters between two updates: as far back as a gradient goes
+NUM_STREAMS = 32  # parts of the text that are read in parallel
+PIECE = 64  # characters between two updates, the maximum reach of a gradient
 
 
 class CharacterModel(nn.Module):
@@ -36,13 +36,13 @@ class CharacterModel(nn.Module):
         self.score = nn.Linear(256, num_characters)
 
     def forward(self, read: Tensor, state: StackState | None) -> tuple[Tensor, StackState]:
-        """Characters (*batch, T) to the scores of the next ones (*batch, T, C)."""
+        """Compute the scores of the next characters (*batch, T, C) from characters (*batch, T)."""
         ran = self.stack(self.embed(read), state=state)
         return self.score(ran.outputs), ran.state
 
 
 def cut_off(state: StackState) -> StackState:
-    """The same state, but no gradient goes back through it."""
+    """Detach a state: no gradient flows back through it."""
     return tuple(CellState(*(x.detach() for x in layer if x is not None)) for layer in state)
 
 

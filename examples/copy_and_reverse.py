@@ -1,11 +1,11 @@
-"""Copy and reverse sequences of symbols, with attention and without: what holds on long ones?
+"""Copy and reverse token sequences, with and without attention: which model generalizes to long sequences?
 
-    without attention   all that the decoder knows of the input is the state that it starts from
-    with attention      it also reads, for each symbol it writes, sum over s of weights[s] values[s]
+    without attention   the decoder knows the input only through its initial state
+    with attention      for each output token, it also reads sum over s of weights[s] values[s]
 
-Both have the same encoder and the same decoder, and the same updates on the same random sequences.
-They are trained on 2 to 20 symbols and tested on 5 to 40, of which they have never seen the upper
-half. A sequence is right if every symbol is and it ends where it should.
+Both models have the same encoder and decoder, and the same training steps on the same random sequences. They
+are trained on 2 to 20 tokens and tested on 5 to 40 tokens; lengths above 20 do not occur in training. An
+output is correct if all its tokens and its length are correct.
 
 References: Sutskever et al. 2014; Bahdanau et al. 2015, section 5.2.2.
 
@@ -28,7 +28,7 @@ READERS = {"attention": SoftmaxSpec(), "no attention": None}
 
 
 def build(attention: SoftmaxSpec | None) -> Seq2Seq:
-    """A model that reads from both ends and writes from one."""
+    """Return a model with a bidirectional encoder."""
     return Seq2SeqSpec(
         encoder=TextEncoderSpec(embedding_size=32, hidden_size=64, dropout=0.0),
         decoder=DecoderSpec(embedding_size=32, hidden_size=128, dropout=0.0, attention=attention),
@@ -43,14 +43,14 @@ def draw(task: str, length: int, number: int, chance: Generator) -> Seq2SeqBatch
 
 
 def lessons(task: str, chance: Generator) -> Iterator[Seq2SeqBatch]:
-    """Batches without end, each of one length."""
+    """Yield batches forever, each of one length."""
     while True:
         length = int(torch.randint(2, LONGEST + 1, (), generator=chance))
         yield draw(task, length, 64, chance)
 
 
 def share_right(model: Seq2Seq, batch: Seq2SeqBatch) -> float:
-    """How many sequences the model writes as they should be, in per cent."""
+    """Return the percentage of correct outputs."""
     state, most = model.start(batch.source, batch.source_mask), batch.targets.shape[1]
     found = greedy(model.stepper(), state, begin=BEGIN, end=END, max_length=most)
     pairs = zip(found.token_lists(END), batch.targets[:, :-1].tolist(), strict=True)
@@ -58,7 +58,7 @@ def share_right(model: Seq2Seq, batch: Seq2SeqBatch) -> float:
 
 
 def main() -> None:
-    """Train and test either model on either task."""
+    """Train and test both models on both tasks."""
     budget, total = parse_budget(updates=1500), dict.fromkeys(READERS, 0.0)
     for task in ("copy", "reverse"):
         for name, attention in READERS.items():

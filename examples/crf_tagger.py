@@ -18,7 +18,7 @@ from foveal.models import TaggerSpec, TextEncoderSpec
 from foveal.tasks import TaggingSpec
 
 FOLDER = "conll2000_chunking"
-BASELINE = 77.07  # the shared task's own: the most frequent tag of each part of speech
+BASELINE = 77.07  # of the shared task: the most frequent tag of each part of speech
 SPEC = TaggingSpec(
     model=TaggerSpec(encoder=TextEncoderSpec(embedding_size=50, hidden_size=128, dropout=0.5)),
     spelling=SpellingSpec(),
@@ -27,7 +27,7 @@ SPEC = TaggingSpec(
 
 
 def read(part: str, cut: int | None) -> list[Example]:
-    """Sentences and their tags: a word, its part of speech and its tag are on each line."""
+    """Read sentences and their tags; each line has a word, its part of speech and its tag."""
     blocks = "\n".join(read_lines(f"{FOLDER}/{part}.txt.gz", cut=None)).strip().split("\n\n")
     rows = [[line.split() for line in block.splitlines()] for block in blocks[:cut]]
     return [Example(" ".join(w for w, _, _ in row), " ".join(t for *_, t in row)) for row in rows]

@@ -25,7 +25,7 @@ from foveal.tasks import ParsingSpec
 FILE = "ud_english_ewt/en_ewt-ud-{part}.conllu.gz"
 SPEC = ParsingSpec(
     model=ParserSpec(num_layers=2, arc_size=200, dropout=0.2),
-    num_characters=0,  # prefixes, suffixes and shapes of words are read, single characters not
+    num_characters=0,  # the model reads prefixes, suffixes and word shapes, but no characters
     tag_weight=0.0,
 )
 

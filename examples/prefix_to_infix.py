@@ -2,15 +2,14 @@
 
     ( * ( + 15 7 1 ) ( + 19 0 ) )   becomes   ( 15 + 7 + 1 ) * ( 19 + 0 )
 
-An operator is read once, before its arguments, and written between all of them, however long each
-is. With attention the decoder looks at the formula again for every symbol it writes; without, all
-it knows is the state that it starts from. All else is the same for both: sizes, updates, formulas,
-and a beam of 5.
+The input has an operator once, before its arguments; the output has it between all arguments, which may be
+long. With attention, the decoder reads the formula again for every output token; without attention, it knows
+only its initial state. Both models have the same sizes, training steps, formulas, and a beam of 5.
 
 The example generates its data as in section 4.1 of the paper: 5,000 formulas of each depth from 2 to 4 for training,
-and 200 of each depth from 2 to 6 for the test. Depths 5 and 6 do not occur in training. The paper
-has no encoder but embeddings and self-attention; here it is a BiLSTM, without which nothing of the
-order of symbols would reach a decoder that has no attention.
+and 200 of each depth from 2 to 6 for the test. Depths 5 and 6 do not occur in training. The encoder of the
+paper is embeddings with self-attention. Here it is a BiLSTM, because a decoder without attention would
+otherwise know nothing about the order of the tokens.
 
 Run: python examples/prefix_to_infix.py [--updates 1500] [--seed 0]
 """
@@ -35,7 +34,7 @@ READERS = {"attention": SoftmaxSpec(scorer=BilinearSpec()), "no attention": None
 
 
 def build(attention: SoftmaxSpec | None) -> Seq2Seq:
-    """A model that reads from both ends and writes from one."""
+    """Return a model with a bidirectional encoder."""
     return Seq2SeqSpec(
         encoder=TextEncoderSpec(embedding_size=32, hidden_size=64, dropout=0.0),
         decoder=DecoderSpec(embedding_size=32, hidden_size=128, dropout=0.0, attention=attention),
@@ -43,13 +42,13 @@ def build(attention: SoftmaxSpec | None) -> Seq2Seq:
 
 
 def encode(formula: Example) -> Encoded:
-    """Both notations as numbers."""
+    """Encode both notations as token ids."""
     prefix, infix = formula.text.split(), (formula.target or "").split()
     return Encoded(SYMBOLS.encode(prefix), SYMBOLS.encode(infix))
 
 
 def share_right(model: Seq2Seq, formulas: tuple[Example, ...]) -> float:
-    """How many formulas the model writes without a mistake, in per cent."""
+    """Return the percentage of correct outputs."""
     batch = collate_seq2seq([encode(formula) for formula in formulas])
     state, most = model.start(batch.source, batch.source_mask), batch.targets.shape[1]
     found = beam_search(model.stepper(), state, begin=BEGIN, end=END, max_length=most, beam_size=5)
@@ -59,7 +58,7 @@ def share_right(model: Seq2Seq, formulas: tuple[Example, ...]) -> float:
 
 
 def main() -> None:
-    """Train and test either model."""
+    """Train and test both models."""
     budget, total = parse_budget(updates=1500), dict.fromkeys(READERS, 0.0)
     known = draw_examples(range(2, 5), 5000, Random(budget.seed))
     for name, attention in READERS.items():

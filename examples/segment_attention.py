@@ -1,7 +1,7 @@
 """Learn to attend to a segment, given only the sum of the selected values.
 
-Each sequence has one run of marked positions, and the target is the sum of the values there. No
-label says which positions count: the loss reaches the scores only through the marginals of a
+Each sequence has one run of marked positions, and the target is the sum of the values there. The
+model gets no labels of the positions: the loss reaches the scores only through the marginals of a
 linear chain,
 
     context = sum_t p(y_t = 1) values[t],      loss = (context - target)^2.
@@ -28,12 +28,12 @@ class SegmentAttention(nn.Module):
         self.transitions = nn.Parameter(torch.zeros(2, 2))
 
     def forward(self, features: Tensor) -> LinearChain:
-        """Features (B, T) to a distribution over labelings of the T positions."""
+        """Return a distribution over labelings of T positions, given features (B, T)."""
         return LinearChain(self.score(features.unsqueeze(-1)), self.transitions)
 
 
 def batch_of_sequences(generator: torch.Generator) -> tuple[Tensor, Tensor, Tensor]:
-    """Noisy features (B, T), values (B, T), and which positions are marked (B, T)."""
+    """Return noisy features (B, T), values (B, T), and the marked positions (B, T)."""
     start = torch.randint(0, LENGTH - 4, (BATCH, 1), generator=generator)
     size = torch.randint(2, 5, (BATCH, 1), generator=generator)
     position = torch.arange(LENGTH)

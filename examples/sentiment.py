@@ -1,4 +1,4 @@
-"""Is a sentence praise or blame? Attention pooling against mean pooling (Yang et al. 2016).
+"""Is a sentence positive or negative? Attention pooling compared with mean pooling (Yang et al. 2016).
 
     x[t] = embedding of word t
     mean        c = mean over t of x[t]
@@ -6,10 +6,10 @@
     p(polarity | words) = softmax(R c + d)
 
 The query is learned and the same for all sentences: attention learns which words matter. Both
-models have the same embeddings, sizes and batches; they differ in how c is made.
+models have the same embeddings, sizes and batches; they differ only in c.
 
-Data: sentence polarity (Pang and Lee 2005): a file of blame, a file of praise. The last tenth of either is
-held out. `foveal data get sentence_polarity` gets the files.
+Data: sentence polarity (Pang and Lee 2005): a file of negative and a file of positive sentences. The last
+tenth of each is held out. `foveal data get sentence_polarity` gets the files.
 
 Run: python examples/sentiment.py [--cut 2000] [--epochs 5] [--seed 0]
 """
@@ -30,7 +30,7 @@ SPEC = ClassificationSpec(word_dropout=0.15)
 
 
 def read(cut: int | None) -> tuple[list[Example], list[Example]]:
-    """The first nine tenths of either file to train on, the last to test on."""
+    """Read the first nine tenths of each file for training, and the last tenth for the test."""
     known, unseen = list[Example](), list[Example]()
     for name in ("neg", "pos"):
         lines = read_lines(ARCHIVE, f"sentence_polarity/rt-polarity.{name}", cut=cut)
@@ -41,7 +41,7 @@ def read(cut: int | None) -> tuple[list[Example], list[Example]]:
 
 
 def main() -> None:
-    """Train and test with either pooling, then show how much attention reads of each word."""
+    """Train and test both poolings, then show the attention weight of each word."""
     options = parse_options(epochs=5)
     known, unseen = read(options.cut)
     mean, attention = (

@@ -49,7 +49,7 @@ CASES = tuple(
 
 
 def recipe(case: str = "chain_2") -> Run:
-    """One task, read by one kind of steps, with one of the settings: less than a minute."""
+    """Return the run of one task with one kind of steps and one of the settings: less than a minute."""
     steps, task, *setting = case.split("_", 2)
     init_std, rate = SETTINGS[setting[0] if setting else "large_slow"]
     return Run(

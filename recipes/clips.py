@@ -51,7 +51,7 @@ CASES = tuple(f"{what}_{kind}" for what in ("label", "caption") for kind in ATTE
 
 
 def recipe(case: str = "label_global") -> Run:
-    """Clips to labels or captions, read by one kind of attention over time."""
+    """Return the run from clips to labels or captions with one kind of attention over time."""
     what, _, kind = case.partition("_")
     image, attention = ImageSpec(height=SIDE, width=SIDE), ATTENTIONS[kind]
     encoder = FramesEncoderSpec(

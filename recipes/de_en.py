@@ -21,7 +21,7 @@ TESTS = ("test_2016_flickr",)
 
 
 def recipe(test: str = "test_2016_flickr") -> Run:
-    """A two-way LSTM, attention and an LSTM: about 20 minutes."""
+    """Return a run with a bidirectional LSTM, attention and an LSTM: about 20 minutes."""
     return Run(
         task=TransductionSpec(
             source=WhitespaceSpec(),
@@ -44,7 +44,7 @@ def recipe(test: str = "test_2016_flickr") -> Run:
 
 
 def part(name: str, packing: str = "") -> Parallel:
-    """The two files of a part, one caption on each line."""
+    """Return the two files of a part, with one caption on each line."""
     german, english = (
         DATA / f"multi30k/tok/{name}.lc.norm.tok.{language}{packing}" for language in ("de", "en")
     )

@@ -74,7 +74,7 @@ class Review(NamedTuple):
 
 
 def recipe(case: str = "reviews_hierarchical_0") -> Run:
-    """A classifier of documents."""
+    """Return the run of a document classifier."""
     corpus, system, *fold = case.split("_")
     name = f"{corpus}_{fold[0]}" if fold else corpus
     return Run(
@@ -120,7 +120,7 @@ imdb_mean, imdb_attention, imdb_sentences, imdb_hierarchical, imdb_recurrent = (
 
 
 def part(name: str) -> JsonLines:
-    """A part of a corpus by name, such as reviews_0_train or imdb_test."""
+    """Return a part of a corpus by name, such as reviews_0_train or imdb_test."""
     path = FOLDER / f"{name}.jsonl"
     if not path.exists():
         write(path, reviews(name))
@@ -135,7 +135,7 @@ def file_of(name: str) -> Path:
 
 
 def reviews(name: str) -> Iterator[Review]:
-    """The documents of a part."""
+    """Yield the documents of a part."""
     corpus, *fold, kind = name.split("_")
     if corpus == "reviews":
         yield from (
@@ -151,7 +151,7 @@ def reviews(name: str) -> Iterator[Review]:
 
 
 def _pang_lee() -> Iterator[tuple[int, Review]]:
-    """The reviews with the fold that each is a test of."""
+    """Yield the reviews with the fold whose test set they belong to."""
     with zipfile.ZipFile(REVIEWS) as archive:
         for path in sorted(archive.namelist()):
             folder, _, name = path.removeprefix("movie_reviews/").partition("/")
@@ -170,7 +170,7 @@ def _text(sentences: Iterable[list[str]]) -> str:
 
 
 def write(path: Path, found: Iterable[Review]) -> None:
-    """Documents, one on each line."""
+    """Write documents, one on each line."""
     write_whole(
         path, (json.dumps({"source": text, "target": label}) + "\n" for text, label in found)
     )

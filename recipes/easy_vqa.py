@@ -42,7 +42,7 @@ CASES = tuple(ATTENTIONS)
 
 
 def recipe(case: str = "soft") -> Run:
-    """Questions about images, with or without attention to the grid."""
+    """Return the run on questions about images, with or without attention to the grid."""
     return Run(
         task=VisualQuestionAnsweringSpec(
             image=ImageSpec(height=SIDE, width=SIDE),

@@ -54,7 +54,7 @@ HEADS: dict[str, SelfAttentionSpec | None] = {
     "soft_bounded": HeadSelectionSpec(hidden_size=64, bounded=True),
     "tree_bounded": SyntacticSpec(hidden_size=64, single_root=False, bounded=True),
 }
-# The corpora that stand for SNLI have more than ten times the pairs of SICK: fewer epochs, of larger batches.
+# The corpora that replace SNLI have more than ten times the pairs of SICK: fewer epochs with larger batches.
 TRAINING = {
     "sick": TrainingSpec(epochs=10.0, batch_size=32, learning_rate=2e-3, seed=1),
     "snli": TrainingSpec(epochs=3.0, batch_size=64, learning_rate=2e-3, seed=1),
@@ -64,14 +64,14 @@ CASES = tuple(f"{corpus}_{heads}" for corpus in CORPORA for heads in HEADS)
 EXTRA = ("mnli/dev", "joci/train", "joci/dev", "mpe/train", "mpe/dev")
 SICK = {"train": "train.txt.gz", "dev": "trial.txt", "test": "test_annotated.txt.gz"}
 LABELS = ("entailment", "neutral", "contradiction")
-COUNTED = 3  # times that a counterfactual pair is read: made from SNLI's own, as the others are not
-LONGEST = 60  # words of a text of the training pairs that are no SNLI
+COUNTED = 3  # repetitions of a counterfactual pair: only these pairs are made from SNLI
+LONGEST = 60  # words of a text in the training pairs that replace SNLI
 _WORD = re.compile(r"\w+|[^\w\s]")
 _PICTURE = re.compile(r"\d+jpg\d")  # the name of a picture, before each of its captions in MPE
 
 
 class Pair(NamedTuple):
-    """Two texts, lower case with spaces between words and signs, and a label."""
+    """Two texts, lowercase with spaces between words and punctuation, and a label."""
 
     first: str
     second: str
@@ -79,7 +79,7 @@ class Pair(NamedTuple):
 
 
 def recipe(case: str = "sick_tree") -> Run:
-    """Decomposable attention, with or without heads."""
+    """Return a run with decomposable attention, with or without heads."""
     corpus, _, heads = case.partition("_")
     attention = HEADS[heads]
     return Run(
@@ -113,7 +113,7 @@ def recipe(case: str = "sick_tree") -> Run:
 
 
 def part(corpus: str, name: str) -> TabSeparated:
-    """One of the three files of a corpus: two texts and a label on each line."""
+    """Return one of the three files of a corpus, with two texts and a label on each line."""
     path = FOLDER / f"{corpus}_{name}.tsv"
     if not path.exists():
         write(path, pairs(corpus, name))
@@ -131,7 +131,7 @@ def files(corpus: str, name: str) -> tuple[Path, ...]:
 
 
 def pairs(corpus: str, name: str) -> Iterator[Pair]:
-    """The pairs of a part of a corpus."""
+    """Yield the pairs of a part of a corpus."""
     if (corpus, name) == ("snli", "train"):
         yield from _others()
         return
@@ -143,7 +143,7 @@ def pairs(corpus: str, name: str) -> Iterator[Pair]:
 
 
 def _others() -> Iterator[Pair]:
-    """Return the training pairs for SNLI, without pairs whose first text, or one of its captions, is in the files of
+    """Yield the training pairs for SNLI, without pairs whose first text, or one of its captions, is in the files of
     SNLI.
     """
     seen = {_letters(pair.first) for part in ("dev", "test") for pair in pairs("snli", part)}
@@ -162,7 +162,7 @@ def _others() -> Iterator[Pair]:
 
 
 def _letters(text: str) -> str:
-    """A text without its signs, which some corpora have taken out."""
+    """Return a text without its punctuation, because some corpora have removed it."""
     return "".join(re.findall(r"\w", text.lower()))
 
 
@@ -179,5 +179,5 @@ def _rows(path: Path) -> Iterator[list[str]]:
 
 
 def write(path: Path, found: Iterable[Pair]) -> None:
-    """Pairs, one on each line."""
+    """Write pairs, one on each line."""
     write_whole(path, ("\t".join(pair) + "\n" for pair in found))

@@ -21,7 +21,7 @@ LANGUAGES = ("eng_us",)
 
 
 def recipe(language: str = "eng_us") -> Run:
-    """Letters to phones with a two-way LSTM, attention and an LSTM: about ten minutes."""
+    """Return a run from letters to phones with a bidirectional LSTM, attention and an LSTM: about ten minutes."""
     return Run(
         task=TransductionSpec(
             source=CharacterSpec(),
@@ -41,5 +41,5 @@ def recipe(language: str = "eng_us") -> Run:
 
 
 def part(language: str, name: str) -> TabSeparated:
-    """One of the three files: a word, a tab, and its phones with spaces between them."""
+    """Return one of the three files; each line has a word, a tab, and its phones separated by spaces."""
     return tsv(DATA / f"g2p_sigmorphon2021/high/{language}_{name}")

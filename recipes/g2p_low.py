@@ -28,7 +28,7 @@ UNITS = {"khm": CharacterSpec(unit="code_point")}
 
 
 def recipe(language: str = "ice") -> Run:
-    """Letters to phones with a two-way LSTM, exact hard attention and an LSTM: a minute or two."""
+    """Return a run from letters to phones with a bidirectional LSTM, exact hard attention and an LSTM: 1-2 minutes."""
     return Run(
         task=TransductionSpec(
             source=UNITS.get(language, CharacterSpec()),
@@ -51,7 +51,7 @@ ady, gre, ice, ita, khm, lav, mlt, rum, slv, wel = (partial(recipe, name) for na
 
 
 def segment() -> Run:
-    """Icelandic with an attention that reads segments of the word (Kim et al. 2017)."""
+    """Return the Icelandic run with segment attention (Kim et al. 2017)."""
     run = recipe()
     assert isinstance(run.task, TransductionSpec)
     model = run.task.model
@@ -60,5 +60,5 @@ def segment() -> Run:
 
 
 def part(language: str, name: str) -> TabSeparated:
-    """One of a language's three files: a word, a tab, and its phones with spaces between them."""
+    """Return one of the three files of a language; a line has a word, a tab, and its phones separated by spaces."""
     return tsv(DATA / f"g2p_sigmorphon2021/low/{FILES.get(language, language)}_{name}.tsv")

@@ -29,7 +29,7 @@ FILES = {"arm": "arm_e", "hbs": "hbs_latn", "jpn": "jpn_hira", "vie": "vie_hanoi
 
 
 def recipe(language: str = "hun") -> Run:
-    """Letters to phones with a two-way LSTM, attention and an LSTM: about five minutes."""
+    """Return a run from letters to phones with a bidirectional LSTM, attention and an LSTM: about five minutes."""
     return Run(
         task=TransductionSpec(
             source=UNITS.get(language, CharacterSpec()),
@@ -52,6 +52,6 @@ arm, bul, dut, fre, geo, hbs, hun, jpn, kor, vie = (partial(recipe, name) for na
 
 
 def part(language: str, name: str) -> TabSeparated:
-    """One of a language's three files, packed or not: a word, a tab, and its phones between spaces."""
+    """Return one of the three files of a language, compressed or not; a line has a word, a tab, and its phones."""
     path = DATA / f"g2p_sigmorphon2021/medium/{FILES.get(language, language)}_{name}.tsv"
     return tsv(path if path.exists() else path.with_name(path.name + ".gz"))

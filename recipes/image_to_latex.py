@@ -69,9 +69,9 @@ DATA = data_folder()
 FOLDER, MORE = ROOT / ".cache/drawn_formulas", ROOT / ".cache/more_drawn_formulas"
 HANDWRITTEN = ROOT / ".cache/handwritten"
 NUM_TRAIN, NUM_MORE, NUM_HELD_OUT, SEED = 60_000, 240_000, 1000, 1
-NUM_DEV = 400  # formulas of im2latex that weights are chosen by
-NUM_COMPOSED = 12_000  # of handwritten ones
-# A product of matrices: of 200 cells and 40 symbols an additive score takes half of the training time.
+NUM_DEV = 400  # im2latex formulas in the validation set
+NUM_COMPOSED = 12_000  # composed of handwritten formulas
+# Bilinear scores: additive scores of 200 cells and 40 tokens take half of the training time.
 SCORER = BilinearSpec(scaled=True)
 ATTENTIONS: dict[str, AttentionSpec | None] = {
     "none": None,
@@ -84,11 +84,11 @@ ATTENTIONS: dict[str, AttentionSpec | None] = {
     "segment": SegmentSpec(scorer=SCORER, total=1.0),
 }
 CASES = (*(f"rendered_{kind}" for kind in ATTENTIONS), "im2latex_soft", "crohme_soft")
-# Rows and columns of pixels at most: wider formulas are shrunk.
+# Maximum height and width in pixels: larger formulas are shrunk.
 IMAGES = {
     "rendered": ImageSpec(num_channels=1, height=64, width=320),
     "im2latex": ImageSpec(num_channels=1, height=80, width=400),
-    # Each fills an image of 250 columns: one letter is higher than a cell sees, and of forty none is.
+    # Originals all fill 250 columns: a single letter is taller than a cell's receptive field, one of forty is not.
     "crohme": ImageSpec(num_channels=1, height=96, width=256, trim=True, ink=0.15),
 }
 UPDATES = {"rendered": 4000, "im2latex": 2800, "crohme": 6500}
@@ -103,7 +103,7 @@ TARGETS = {
     "im2latex": LatexSpec(),
     "crohme": LatexSpec(braces="canonical", signs="handwritten"),
 }
-# Whose weights a case begins with: real and handwritten formulas are a tenth of the drawn ones.
+# Initial weights of a case: there are ten times fewer real and handwritten formulas than rendered ones.
 STARTS = {
     "rendered_longer": "runs/image_to_latex/rendered_brief_1",
     "rendered_more": "runs/image_to_latex/rendered_longer_1",
@@ -113,7 +113,7 @@ STARTS = {
 
 
 def recipe(case: str = "rendered_soft") -> Run:
-    """Formulas of one corpus, read by one kind of attention."""
+    """Return the run of one corpus with one kind of attention."""
     corpus, _, kind = case.partition("_")
     return Run(
         task=CaptioningSpec(
@@ -124,7 +124,7 @@ def recipe(case: str = "rendered_soft") -> Run:
                 encoder=ImageEncoderSpec(
                     num_channels=1,
                     sizes=(32, 64, 96, 96),
-                    # The last stage does not shrink: a cell then sees 31 rows, and with them the bar above a letter.
+                    # The last stage has stride 1: a cell then sees 31 rows, including the bar above a letter.
                     strides=((2, 2), (2, 2), (2, 1), (1, 1)),
                     # With a residual connection, the features of a cell reach the decoder from the first update.
                     rows=RecurrentSpec(hidden_size=48, dropout=0.0, residual=True),
@@ -175,7 +175,7 @@ im2latex_soft, crohme_soft = partial(recipe, "im2latex_soft"), partial(recipe, "
 
 
 def part(corpus: str, name: str) -> ImageList:
-    """One of the three parts of a corpus, or of `more`: drawn formulas with more to learn from."""
+    """Return one of the three parts of a corpus, or of `more`: rendered formulas with a larger training set."""
     if corpus in ("rendered", "more"):
         folder, num_train = (FOLDER, NUM_TRAIN) if corpus == "rendered" else (MORE, NUM_MORE)
         if not (folder / "manifest.json").exists():
@@ -190,7 +190,7 @@ def part(corpus: str, name: str) -> ImageList:
 
 
 def corpus_files() -> list[Path]:
-    """All that the real corpora are read from."""
+    """List the files of the real corpora."""
     im2latex = [
         f"{part}.{what}"
         for part in ("val", "test")
@@ -210,8 +210,9 @@ def corpus_files() -> list[Path]:
 
 
 def draw(folder: Path, num_train: int) -> None:
-    """Draw the formulas, no two of which look the same; 60,000 take some 10 minutes on two cores. Those to test
-    and to choose by come first: however many there are to learn from, they are the same.
+    """Draw formulas that all look different; 60,000 take about 10 minutes on two cores.
+
+    Validation and test formulas come first, so they do not depend on the size of the training set.
     """
     processes = (os.cpu_count() or 1) if num_train > AT_A_TIME else 1
     formulas = draw_formulas(SEED, processes=processes)
@@ -221,7 +222,7 @@ def draw(folder: Path, num_train: int) -> None:
 
 
 def compose() -> None:
-    """The handwritten formulas to learn from, and others composed of them; some two minutes."""
+    """Write the handwritten training formulas, and formulas composed of them; about two minutes."""
     written = list(_crohme("train"))
     whole = ImageSpec(num_channels=1, height=500, width=500)
     items = (
@@ -242,7 +243,7 @@ def _im2latex(name: str) -> ImageList:
 
 
 def _im2latex_rows(split: str) -> Iterator[tuple[str, str]]:
-    """Images are named by the numbers of lines."""
+    """Yield images and formulas; line numbers are the names of the images."""
     path = DATA / f"im2latex_val_test/{split}.formulas.norm.txt.gz"
     with gzip.open(path, "rt", encoding="utf-8") as file:
         for number, formula in enumerate(file):
@@ -276,7 +277,7 @@ def _new_to_crohme(rows: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]
 
 
 def _listed(name: str, archive: Path, rows: Iterable[tuple[str, str]], chosen: slice) -> ImageList:
-    """A list of images that an archive has, with their formulas; written once, and rows are read then only."""
+    """Return a list of images in an archive with their formulas; only the first call reads the rows and writes it."""
     path = ROOT / f".cache/lists/{name}.tsv"
     if not path.exists():
         with zipfile.ZipFile(archive) as opened:

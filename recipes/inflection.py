@@ -27,7 +27,7 @@ LANGUAGES = (
 
 
 def recipe(language: str = "deu") -> Run:
-    """Letters and features to letters with a two-way LSTM, attention and an LSTM: about two minutes."""
+    """Return a run from letters and features to letters with a bidirectional LSTM, attention and an LSTM: two minutes."""
     return Run(
         task=TransductionSpec(
             source=CharacterSpec(),
@@ -51,5 +51,5 @@ def recipe(language: str = "deu") -> Run:
 
 
 def part(language: str, name: str) -> TabSeparated:
-    """One of a language's three files: lemma, features, form."""
+    """Return one of the three files of a language: lemma, features, form."""
     return tsv(DATA / f"inflection_sigmorphon2023/{language}.{name}", target=2, features=1)

@@ -23,7 +23,7 @@ SOURCES = {"characters": CharacterSpec(spaces="drop"), "words": WhitespaceSpec()
 
 
 def recipe(source: str = "characters") -> Run:
-    """A two-way LSTM, attention and an LSTM: about 20 minutes."""
+    """Return a run with a bidirectional LSTM, attention and an LSTM: about 20 minutes."""
     return Run(
         task=TransductionSpec(
             source=SOURCES[source],
@@ -47,11 +47,11 @@ words = partial(recipe, "words")
 
 
 def part(name: str) -> Parallel:
-    """The two files of a part, one sentence on each line."""
+    """Return the two files of a part, with one sentence on each line."""
     return parallel(*files(name))
 
 
 def files(name: str) -> tuple[Path, Path]:
-    """Japanese, English."""
+    """Return the paths of the Japanese and the English file."""
     folder, packing = DATA / "enja_tanaka50k", ".gz" if name == "train" else ""
     return folder / f"{name}.ja{packing}", folder / f"{name}.en{packing}"

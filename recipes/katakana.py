@@ -21,13 +21,13 @@ from foveal.training import Run, TrainingSpec
 
 DATA = data_folder()
 SCRIPTS = ("katakana", "arabic", "chinese", "hebrew", "korean", "russian")
-PARTS = {"train": 64, "dev": 16, "test": 20}  # percent, by which the files are named
+PARTS = {"train": 64, "dev": 16, "test": 20}  # percentages in the file names
 # More names need fewer epochs.
 EPOCHS: dict[str, float] = dict(zip(SCRIPTS, (3.0, 4.0, 4.0, 4.0, 5.0, 2.5), strict=True))
 
 
 def recipe(script: str = "katakana") -> Run:
-    """Letters to characters with a two-way LSTM, attention and an LSTM: about three minutes."""
+    """Return a run from letters to characters with a bidirectional LSTM, attention and an LSTM: about three minutes."""
     return Run(
         task=TransductionSpec(
             source=CharacterSpec(),
@@ -50,7 +50,5 @@ arabic, chinese, hebrew, korean, russian = (partial(recipe, name) for name in SC
 
 
 def part(script: str, name: str) -> TabSeparated:
-    """One of the three files: a name, its characters with spaces between them, and how often it was
-    seen, which is not used.
-    """
+    """Return one of the three files; a line has a name, its characters separated by spaces, and an unused count."""
     return tsv(DATA / f"translit_coling2018/wd_{script}_{PARTS[name]}.gz")

@@ -27,7 +27,7 @@ EPOCHS = {"ewt": 15.0, "sequoia": 30.0}
 
 
 def recipe(name: str = "ewt") -> Run:
-    """A biaffine parser over spanning trees, with a BiLSTM of three layers."""
+    """Return a run of a biaffine parser over spanning trees, with a BiLSTM of three layers."""
     return Run(
         task=ParsingSpec(),
         train=part(name, "train"),
@@ -50,7 +50,7 @@ ewt, sequoia = (partial(recipe, name) for name in TREEBANKS)
 
 
 def part(name: str, split: str) -> SourceSpec:
-    """The training, validation or test data of a treebank."""
+    """Return the training, validation or test data of a treebank."""
     return treebank(file(name, split))
 
 

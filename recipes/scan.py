@@ -46,11 +46,11 @@ ATTENTIONS: dict[str, AttentionSpec | None] = {
     "segment": SegmentSpec(),
     "none": None,
 }
-LONGEST = 50  # actions, and the end
+LONGEST = 50  # actions and the end token
 
 
 def recipe(case: str = "simple") -> Run:
-    """Commands to actions."""
+    """Return a run from commands to actions."""
     split, _, kind = case.partition("_")
     return Run(
         task=TransductionSpec(
@@ -79,6 +79,6 @@ length_none = partial(recipe, "length_none")
 
 
 def part(split: str, name: str) -> RegexLines:
-    """One of the two files of a split."""
+    """Return one of the two files of a split."""
     path = DATA / f"scan/tasks_{name}_{SPLITS[split]}.txt.gz"
     return regex_lines(path, "IN: (?P<source>.*) OUT: (?P<target>.*)")

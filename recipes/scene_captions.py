@@ -59,7 +59,7 @@ CASES = (*ATTENTIONS, "unsmoothed")
 
 
 def recipe(case: str = "soft") -> Run:
-    """Captions of scenes, read by one kind of attention."""
+    """Return a captioning run with one kind of attention."""
     is_smooth = case != "unsmoothed"
     return Run(
         task=CaptioningSpec(

@@ -41,7 +41,7 @@ SIZE = 128  # width of words, characters and states: half of the record's width,
 
 
 def recipe(case: str = "characters_segment") -> Run:
-    """A two-way LSTM, one kind of attention and an LSTM: about ten minutes."""
+    """Return a run with a bidirectional LSTM, one kind of attention and an LSTM: about ten minutes."""
     source, _, attention = case.partition("_")
     run = ja_en.recipe(source)
     assert isinstance(run.task, TransductionSpec)
@@ -49,7 +49,7 @@ def recipe(case: str = "characters_segment") -> Run:
     decoder = DecoderSpec(
         embedding_size=SIZE, hidden_size=SIZE, dropout=0.2, attention=ATTENTIONS[attention]
     )
-    # Batches half as large cost as much for an epoch, and alignments are found after so many updates.
+    # With half the batch size, an epoch takes the same time and has more steps to learn the alignment.
     return replace(
         run,
         task=replace(run.task, model=Seq2SeqSpec(encoder=encoder, decoder=decoder)),

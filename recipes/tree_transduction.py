@@ -55,7 +55,7 @@ CASES = tuple(HEADS)
 
 
 def recipe(case: str = "structured") -> Run:
-    """Embeddings and heads, read by an LSTM with attention and input feeding: minutes."""
+    """Return a run with embeddings and heads, and an LSTM with attention and input feeding: minutes."""
     heads, size = HEADS[case], 100
     states = None if heads is None else RecurrentSpec(hidden_size=size, dropout=0.0)
     return Run(
@@ -91,14 +91,14 @@ none, simple, structured = (partial(recipe, name) for name in ("none", "simple",
 
 
 def part(*names: str) -> TabSeparated:
-    """Files of formulas by their names, written first if they are not there."""
+    """Return files of formulas by name; write missing files first."""
     if not FOLDER.exists():
         write(FOLDER)
     return tsv([FOLDER / f"{name}.tsv" for name in names])
 
 
 def write(folder: Path) -> None:
-    """Draw all formulas, no one twice: the same at every call."""
+    """Draw all formulas without duplicates; every call draws the same formulas."""
     chance = Random(SEED)
     drawn = {"train": draw_examples(KNOWN, NUM_TRAIN, chance)}
     drawn["dev"] = draw_examples(KNOWN, NUM_DEV, chance, unlike=drawn["train"])
@@ -106,7 +106,7 @@ def write(folder: Path) -> None:
     for depth in DEPTHS:
         drawn[f"test_{depth}"] = draw_examples([depth], NUM_TEST, chance, unlike=seen)
     folder.parent.mkdir(parents=True, exist_ok=True)
-    # Under another name first: two processes may come here at once, and either's files will do.
+    # Write under another name first: two processes may write at once, and the files of both are the same.
     unfinished = folder.with_name(f"{folder.name}.{os.getpid()}")
     unfinished.mkdir()
     for name, examples in drawn.items():

@@ -1,4 +1,4 @@
-"""Options, data files and training, which the examples share."""
+"""Options, data files and training shared by the examples."""
 
 import argparse
 import math
@@ -45,7 +45,7 @@ def parse_options(*, epochs: int) -> Options:
 
 
 def find(name: str) -> Path:
-    """The path of a file below the data folder; without the file, the program ends and prints how to get it."""
+    """Return the path of a file below the data folder; if it is missing, print how to get it and exit."""
     try:
         return data_file(name)
     except DataError as error:

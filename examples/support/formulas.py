@@ -1,11 +1,10 @@
-"""Formulas in prefix and in infix notation (Kim et al. 2017, section 4.1), drawn by chance.
+"""Random formulas in prefix and in infix notation (Kim et al. 2017, section 4.1).
 
     ( * ( + 15 7 1 ) ( + 19 0 ) )   and   ( 15 + 7 + 1 ) * ( 19 + 0 )
 
-Numbers are 0 to 20; an operator has two to four arguments. How formulas of one depth are drawn is a
-choice made here: one argument is as deep as the formula asks for, and each other is a number three
-times of four, or else of any smaller depth. A formula of depth 2 has some 12 symbols, one of depth 6
-some 54.
+Numbers are 0 to 20; an operator has two to four arguments. The paper does not specify how to draw a formula of
+a given depth. Here, one argument has the required depth, and each other argument is a number with probability
+3/4, or has any smaller depth. A formula of depth 2 has about 12 tokens, a formula of depth 6 about 54.
 """
 
 from collections.abc import Iterable
@@ -26,7 +25,7 @@ class Formula(NamedTuple):
 
 
 def draw_formula(depth: int, chance: Random) -> Formula:
-    """A formula with so many pairs of parentheses around its innermost numbers; 0 is a number."""
+    """Draw a formula with `depth` pairs of parentheses around its innermost numbers; 0 gives a number."""
     if depth == 0:
         number = str(chance.randint(0, 20))
         return Formula(number, number)
@@ -48,9 +47,9 @@ def draw_examples(
     """Draw different formulas of each depth, in prefix and infix notation.
 
     Args:
-        depths: how deep they are, at least 1.
-        number: formulas of each depth.
-        chance: what they are drawn from.
+        depths: the depths, at least 1.
+        number: the number of formulas of each depth.
+        chance: the random number generator.
         unlike: examples that must not be drawn again.
     """
     seen, examples = {example.source for example in unlike}, list[Example]()

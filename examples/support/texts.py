@@ -1,4 +1,4 @@
-"""Plain texts from the data folder, and the updates of a training loop that an example spells out."""
+"""Plain texts from the data folder, and the optimizer steps of examples with an explicit training loop."""
 
 import gzip
 import zipfile
@@ -10,12 +10,12 @@ from . import find
 
 
 def read_lines(name: str, member: str | None = None, *, cut: int | None) -> list[str]:
-    """Read a text below the data folder, or end the program if it is not there.
+    """Read a text below the data folder, or exit if it is missing.
 
     Args:
-        name: a file packed by gzip, or an archive packed by zip.
-        member: which file of the archive.
-        cut: so many lines; None for all.
+        name: a gzip file or a zip archive.
+        member: the file in the archive.
+        cut: the number of lines; None for all.
     """
     path = find(name)
     if member is None:
@@ -25,7 +25,7 @@ def read_lines(name: str, member: str | None = None, *, cut: int | None) -> list
 
 
 class Descent:
-    """Adam with a learning rate that rises and falls once, and gradients of bounded size."""
+    """Adam with a one-cycle learning rate and gradient clipping."""
 
     def __init__(self, model: nn.Module, *, learning_rate: float, num_steps: int) -> None:
         self.model = model

@@ -1,4 +1,4 @@
-"""Training of the examples that turn one sequence into another, on data made by the examples."""
+"""Training of the sequence-to-sequence examples, which generate their data."""
 
 import argparse
 from collections.abc import Iterable
@@ -34,13 +34,13 @@ def parse_budget(*, updates: int) -> Budget:
 def train(
     model: Seq2Seq, batches: Iterable[Seq2SeqBatch], num_updates: int, *, learning_rate: float
 ) -> Seq2Seq:
-    """Minimize -log p of the targets, a token at a time, with one update for each batch.
+    """Minimize -log p of the target tokens, with one training step for each batch.
 
     Args:
-        model: what to train.
-        batches: as many as there are updates, or more.
-        num_updates: when to stop.
-        learning_rate: the highest; it rises and falls once.
+        model: the model to train.
+        batches: the batches, at least `num_updates`.
+        num_updates: the number of training steps.
+        learning_rate: the maximum of the one-cycle schedule.
     """
     descent = Descent(model, learning_rate=learning_rate, num_steps=num_updates)
     every, total, began = max(1, num_updates // 5), 0.0, perf_counter()

@@ -1,4 +1,4 @@
-"""Pictures that the project draws itself, free of anybody's license: formulas, scenes and clips.
+"""Generated pictures without license restrictions: formulas, scenes and clips.
 
     python -m recipes.rendered formulas data/formulas --count 60000 --seed 1
     python -m recipes.rendered scenes data/scenes --count 20000

@@ -46,7 +46,7 @@ def main(
 
 
 def drawn(what: What, seed: int) -> Mapping[str, Iterator[Item]]:
-    """What draws each part. Formulas of all parts come from one stream, in which none is twice."""
+    """Return the stream of each part. Formulas of all parts come from one stream without duplicates."""
     names = ("test", "dev", "train")
     match what:
         case "formulas":

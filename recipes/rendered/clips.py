@@ -43,11 +43,11 @@ class Pose(NamedTuple):
     size: float = 1.0
 
 
-Path = Callable[[float], Pose]  # of the time, from 0 to 1
+Path = Callable[[float], Pose]  # a function of time, from 0 to 1
 
 
 def draw_clips(seed: int, part: str) -> Iterator[Item]:
-    """Clips of a part without end."""
+    """Yield clips of a part forever."""
     number = 0
     while True:
         yield _clip(Random(f"clip {seed} {part} {number}"))
@@ -76,7 +76,7 @@ def _clip(random: Random) -> Item:
 
 
 def _zones(count: int, *, side_by_side: bool) -> list[Zone]:
-    """A zone for each thing, in the order in which they are named."""
+    """Return a zone for each shape, in the order of the caption."""
     edge = RADII[1] + 1
     whole, half = SIDE / 2 - edge, SIDE / 4 - edge
     if count == 1:
@@ -102,7 +102,7 @@ def _moves(step_x: int, step_y: int) -> Callable[[Random], Path]:
 
 
 def _bounces(random: Random) -> Path:
-    """Falls and jumps, lower each time."""
+    """Return a path that falls and bounces, lower each time."""
     x, drift = random.uniform(-0.5, 0.5), random.uniform(-0.3, 0.3)
     times, high = random.choice((2.0, 2.5, 3.0)), random.uniform(1.6, 2.0)
 
@@ -139,7 +139,7 @@ def _circles(random: Random) -> Path:
 
 
 def _swings(random: Random) -> Path:
-    """From side to side."""
+    """Return a path from side to side."""
     far, y = random.uniform(0.75, 1), random.uniform(-0.6, 0.6)
     times, begin = random.uniform(1.2, 1.8), random.uniform(0, 2 * math.pi)
     return lambda time: Pose(far * math.sin(begin + 2 * math.pi * times * time), y)

@@ -1,4 +1,4 @@
-r"""New formulas of written ones: two side by side, or one above the other with a line between.
+r"""Compose handwritten formulas: two side by side, or one above the other with a line between.
 
 A model memorizes a corpus of a few thousand formulas: it completes a formula from its beginning without reading the
 image. The beginning of a composed formula does not predict its end, so the model must read the image.
@@ -19,13 +19,13 @@ from foveal.data import Example, ImageSpec, LatexSpec, Picture, read_image
 
 from .writing import Item
 
-SHORTEST, LONGEST = 3, 12  # symbols of a piece
+SHORTEST, LONGEST = 3, 12  # tokens of a piece
 FRACTIONS = 0.25  # fraction of the composed formulas
 WHITE, BLACK = 255, 0
 
 
 class Piece(NamedTuple):
-    """A formula that others are composed of."""
+    """A formula as a part of composed formulas."""
 
     picture: UInt8[np.ndarray, "h w"]
     text: str
@@ -34,8 +34,9 @@ class Piece(NamedTuple):
 def draw_composed(
     written: Sequence[Example], image: ImageSpec, target: LatexSpec, seed: int
 ) -> Iterator[Item]:
-    """Formulas of two of the short ones of these, without end. Letters are of one size where `image` makes
-    them so, and a composed formula is then read as it was composed.
+    """Yield formulas composed of two short ones, forever.
+
+    Letters have one size if `image` normalizes it, and a composed formula then keeps that size when it is read.
     """
     pieces = [
         Piece(read_image(each.input_as(Picture).file, image)[0].numpy(), each.target)
@@ -66,7 +67,7 @@ def beside(first: Piece, second: Piece, chance: random.Random) -> Image.Image:
 
 
 def above(first: Piece, second: Piece, chance: random.Random) -> Image.Image:
-    """The first over the second: a fraction."""
+    """Draw the first over the second: a fraction."""
     (h, w), (h2, w2) = first.picture.shape, second.picture.shape
     gap, more = chance.randint(2, 5), chance.randint(0, 8)
     width = max(w, w2) + 2 * more

@@ -1,9 +1,9 @@
-"""Formulas as images: drawn by matplotlib's mathtext, without a figure and without its global state.
+"""Render formulas with matplotlib's mathtext, without a figure and without its global state.
 
     tokens -> text -> gray pixels, black on white, with a margin of two
 
-The font is Computer Modern, as in most papers. Tokens that are no formula give None. The output of a model can thus be
-drawn and compared with the image of the reference (rendered-image match).
+The font is Computer Modern, as in most papers. Invalid formulas give None. The output of a model can thus be
+rendered and compared with the image of the reference (rendered-image match).
 
 Axes: h and w height and width.
 """
@@ -26,17 +26,17 @@ from .writing import Item
 
 MARGIN = 2  # pixels
 POINTS, DPI = 10, 100  # letters of about six pixels, as in im2latex at half its size
-MAX_TOKENS = 200  # a drawing takes a millisecond for each, and much more where braces are deep
-SIZES = (10, 20, 40)  # tokens at most, of the steps of a curriculum
+MAX_TOKENS = 200  # rendering takes a millisecond per token, and much more with deeply nested braces
+SIZES = (10, 20, 40)  # maximum numbers of tokens in the steps of a curriculum
 # Number of formulas that several processes draw ahead.
 AT_A_TIME = 16_384
 _NO_SPACE = re.compile(
     r"(?<![A-Za-z]) | (?![A-Za-z])"
-)  # all but those between a command and a letter
+)  # spaces, except between a command and a letter
 
 
 def render(tokens: Sequence[str]) -> UInt8[np.ndarray, "h w"] | None:
-    """The image of a formula; None if its tokens are none.
+    """Return the image of a formula; None if it is invalid.
 
     >>> image = render(["x", "^", "{", "2", "}"])
     >>> image is not None and image.ndim, render(["x", "^", "{"])
@@ -44,11 +44,11 @@ def render(tokens: Sequence[str]) -> UInt8[np.ndarray, "h w"] | None:
     """
     if not tokens or len(tokens) > MAX_TOKENS or any("$" in token for token in tokens):
         return None
-    # mathtext takes a space for a letter, which would get what is lowered or raised after it.
+    # mathtext treats a space as a letter, which would get the subscripts and superscripts after it.
     text = _NO_SPACE.sub("", " ".join(_displayed(tokens)))
     try:
         drawn = _parser().parse(f"${text}$", dpi=DPI, prop=_font())
-    except (ValueError, RecursionError, RuntimeError):  # no formula, too deep, or no such sign
+    except (ValueError, RecursionError, RuntimeError):  # invalid, too deep, or an unknown sign
         return None
     ink = np.asarray(drawn.image)
     if not ink.any():
@@ -59,8 +59,9 @@ def render(tokens: Sequence[str]) -> UInt8[np.ndarray, "h w"] | None:
 
 
 def draw_formulas(seed: int, max_tokens: int = SIZES[-1], processes: int = 1) -> Iterator[Item]:
-    """Different formulas without end, of all sizes alike, no two of which look the same. They are the same
-    in any number of processes.
+    """Yield formulas forever, uniform over sizes; no two look the same.
+
+    The formulas do not depend on the number of processes.
     """
     known: set[bytes] = set()
     for item in _drawn(partial(_numbered, seed, max_tokens), processes):
@@ -77,14 +78,14 @@ def _drawn(draw: Callable[[int], Item | None], processes: int) -> Iterator[Item 
     if processes == 1:
         yield from map(draw, count())
         return
-    # Not forked: who asks may have threads. The pool ends with its consumer.
+    # Not forked, because the caller may have threads. The pool ends with its consumer.
     with get_context("spawn").Pool(processes) as pool:
         for first in count(step=AT_A_TIME):
             yield from pool.imap(draw, range(first, first + AT_A_TIME), chunksize=64)
 
 
 def _numbered(seed: int, max_tokens: int, number: int) -> Item | None:
-    """The formula of a number; None where it cannot be drawn."""
+    """Return the formula of a number; None if it cannot be rendered."""
     random = Random(f"formula {seed} {number}")
     tokens = formula(random, random.randint(3, max_tokens))
     image = render(tokens)

@@ -38,7 +38,7 @@ Tokens = list[str]
 
 
 def formula(random: Random, size: int) -> Tokens:
-    """A formula of at most so many tokens, and mostly not many fewer.
+    """Draw a formula of at most `size` tokens, usually not much shorter.
 
     >>> len(formula(Random(3), 12)) <= 12
     True
@@ -47,7 +47,7 @@ def formula(random: Random, size: int) -> Tokens:
 
 
 class _Writer:
-    """Writes what fits; every method takes how many tokens there is room for."""
+    """Writes formulas that fit; every method takes the maximum number of tokens."""
 
     def __init__(self, random: Random) -> None:
         self._random = random
@@ -100,7 +100,7 @@ class _Writer:
         return write(size)
 
     def _part(self, room: int) -> Tokens:
-        """An expression that takes some of the room."""
+        """Return an expression that uses a part of the room."""
         return self.expression(self._random.randint(1, max(1, min(room, 12))))
 
     def _letter(self) -> str:
@@ -153,7 +153,7 @@ class _Writer:
         return [self._random.choice(FUNCTIONS), *self.factor(size - 1)]
 
     def _sum(self, size: int) -> Tokens:
-        """With a variable below and perhaps a limit above; of an integral the limits, if any."""
+        """Return a sum with a variable below and sometimes a limit above, or an integral with optional limits."""
         if self._random.random() < 0.5:
             tokens = [r"\int"]
             if size >= 11 and self._random.random() < 0.6:
@@ -192,7 +192,7 @@ class _Writer:
         return [r"\lim", "_", "{", variable, r"\to", to, "}", *self.factor(size - 7)]
 
     def _derived(self, size: int) -> Tokens:
-        r"""f ( x ), or where there is room f ^ { \prime } ( x )."""
+        r"""Return f ( x ), or f ^ { \prime } ( x ) if it fits."""
         prime = ["^", "{", r"\prime", "}"] if size >= 8 and self._random.random() < 0.4 else []
         if size < 4 + len(prime):
             return [self._letter()]

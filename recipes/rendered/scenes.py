@@ -8,12 +8,12 @@ Every scene has one caption. The caption names the smallest group first; with eq
 shapes. The vertical relation comes before the horizontal one. The shapes of a group are close together. Each word that
 names a group has the bounding boxes of its shapes.
 
-Two things are held out, which are in no scene to train on:
+Two kinds of combinations are in no training scene:
 
-    held_out           a size of a color of a shape: large black circles are seen, small ones are not
-    held_out_pairs     a color of a shape: no red circle is seen, of any size
+    held_out           size, color and shape: training has large black circles but no small ones
+    held_out_pairs     color and shape: training has no red circle of any size
 
-Every scene of these parts has one of them.
+Every scene of these parts has a held-out combination.
 """
 
 from collections.abc import Iterator
@@ -28,12 +28,12 @@ from .shapes import COLORS, SHAPES, Thing, draw
 from .writing import Item
 
 SIDE = 80  # pixels
-GAP = 3  # between things, and between parts of the scene
+GAP = 3  # pixels between shapes, and between areas of the scene
 WIDEST_GAP = 6  # pixels to the next shape of a group
 RADII = {"small": (4.75, 5.25), "large": (8.0, 9.0)}
 FINER = 3  # oversampling factor, for smooth edges
 NUMBERS = {1: "a", 2: "two", 3: "three"}
-# Each size, each color and each shape is seen in training, but not these together.
+# Training has each size, each color and each shape, but not these combinations.
 HELD_OUT = frozenset(
     {
         ("small", "black", "circle"),
@@ -48,7 +48,7 @@ HELD_OUT = frozenset(
 )
 HELD_OUT_PAIRS = frozenset({("red", "circle"), ("green", "square"), ("blue", "triangle")})
 _LOOKS = list(product(RADII, COLORS, SHAPES))
-# The groups of which every scene of a part has one, and the other groups.
+# Every scene of a part has one of the first groups; its other groups come from the second.
 _UNSEEN = {
     "held_out": sorted(HELD_OUT),
     "held_out_pairs": [look for look in _LOOKS if look[1:] in HELD_OUT_PAIRS],
@@ -68,7 +68,7 @@ class Group(NamedTuple):
     shape: str
 
     def words(self) -> list[str]:
-        """What it is called."""
+        """Return the words of the group in a caption."""
         plural = "es" if self.shape == "cross" else "s"
         ending = plural if self.number > 1 else ""
         return [NUMBERS[self.number], self.size, self.color, f"{self.shape}{ending}"]
@@ -79,7 +79,7 @@ class Group(NamedTuple):
 
 
 def draw_scenes(seed: int, part: str) -> Iterator[Item]:
-    """Scenes of a part without end."""
+    """Yield scenes of a part forever."""
     number = 0
     while True:
         random = Random(f"scene {seed} {part} {number}")
@@ -113,7 +113,7 @@ def _scene(random: Random, part: str) -> Item | None:
 
 
 def _groups(random: Random, count: int, part: str) -> list[Group]:
-    """Different groups in the order in which they are named."""
+    """Draw different groups, in the order of the caption."""
     while True:
         looks = random.sample(_SEEN, count)
         if part in _UNSEEN:
@@ -146,7 +146,7 @@ def _areas(random: Random, count: int) -> tuple[list[str], list[Box]]:
 
 
 def _smooth(things: list[Thing]) -> UInt8[np.ndarray, "h w 3"]:
-    """The things with smooth edges."""
+    """Draw the shapes with smooth edges."""
     middle = (FINER - 1) / 2
     finer = [
         thing._replace(
@@ -172,7 +172,7 @@ def _is_askew(first: list[Thing], second: list[Thing], relation: str) -> bool:
 
 
 def _placed(random: Random, group: Group, area: Box) -> list[Thing] | None:
-    """The things of a group together somewhere in an area, none touching another; None if they do not fit."""
+    """Place the shapes of a group close together in an area without contact; None if they do not fit."""
     left, top, right, bottom = area
     things: list[Thing] = []
     for _ in range(_TRIES):

@@ -1,4 +1,4 @@
-"""Colored shapes on a light ground, drawn pixel by pixel: a pixel is in the shape or it is not.
+"""Draw colored shapes on a light background without antialiasing.
 
 Axes: h and w height and width.
 """
@@ -22,7 +22,7 @@ SHAPES: tuple[str, ...] = ("circle", "square", "triangle", "diamond", "cross", "
 
 
 class Thing(NamedTuple):
-    """A shape somewhere: its center and half its size, in pixels."""
+    """A shape with its center and half its size, in pixels."""
 
     shape: str
     color: str
@@ -31,7 +31,7 @@ class Thing(NamedTuple):
     radius: float
 
     def box(self) -> tuple[int, int, int, int]:
-        """Left, top, right and bottom of the pixels that it may take, the last two not included."""
+        """Return left, top, right and bottom of the bounding box, the last two exclusive."""
         return (
             int(np.floor(self.x - self.radius)),
             int(np.floor(self.y - self.radius)),
@@ -41,7 +41,7 @@ class Thing(NamedTuple):
 
 
 def draw(things: list[Thing], height: int, width: int) -> UInt8[np.ndarray, "h w 3"]:
-    """The things on the ground, the later over the earlier."""
+    """Draw the shapes on the background, later ones over earlier ones."""
     picture = np.empty((height, width, 3), dtype=np.uint8)
     picture[:] = GROUND
     for thing in things:
@@ -57,7 +57,7 @@ def draw(things: list[Thing], height: int, width: int) -> UInt8[np.ndarray, "h w
 def _inside(
     shape: str, x: Float[np.ndarray, "h w"], y: Float[np.ndarray, "h w"]
 ) -> Bool[np.ndarray, "h w"]:
-    """Which pixels are in a shape of radius 1 around the middle."""
+    """Return the pixels inside a shape of radius 1 around the center."""
     match shape:
         case "circle":
             return x**2 + y**2 <= 1
@@ -71,7 +71,7 @@ def _inside(
             return (np.maximum(abs(x), abs(y)) <= 1) & (np.minimum(abs(x), abs(y)) <= 0.3)
         case "star":
             angle = np.mod(np.arctan2(x, -y), 2 * np.pi / 5) - np.pi / 5
-            # A point's sides run from radius 1 at its tip to 0.45 half way to the next.
+            # The sides of a point run from radius 1 at its tip to 0.45 halfway to the next point.
             tip, between = np.pi / 5, 0.45
             along = tip - abs(angle)
             edge = between * np.sin(tip) / (np.sin(tip - along) * between + np.sin(along) * 1.0)

@@ -1,10 +1,10 @@
-"""Write drawings: images in an archive, lists of names and texts, and a manifest.
+"""Write pictures: images in an archive, lists of names and texts, and a manifest.
 
 OUT/images.zip      train/0.png, train/1.png ...
 OUT/train.tsv       train/0.png <tab> text
-OUT/train.up_to_10.tsv      those of at most so many tokens: a step of a curriculum
-OUT/train.boxes.jsonl       for each word of a text, where what it names is
-OUT/manifest.json   what, with which settings and seed, how many, and a digest of pixels and texts
+OUT/train.up_to_10.tsv      texts of at most 10 tokens: a step of a curriculum
+OUT/train.boxes.jsonl       for each word of a text, the boxes of the objects that it names
+OUT/manifest.json   kind, settings, seed, counts, and a digest of pixels and texts
 """
 
 import hashlib
@@ -38,11 +38,11 @@ class Item:
     text: str
     size: int = 0  # tokens
     label: str | None = None
-    boxes: Sequence[Sequence[tuple[int, int, int, int]]] | None = None  # of each word
+    boxes: Sequence[Sequence[tuple[int, int, int, int]]] | None = None  # for each word
 
     @property
     def is_clip(self) -> bool:
-        """Whether the picture moves."""
+        """Return whether the picture is a clip."""
         return self.picture.ndim == 4
 
 
@@ -56,10 +56,10 @@ def write_pictures(
     """Write the items of each part, and return the content of the manifest.
 
     Args:
-        out: the folder, which is made.
-        parts: for each name of a part what draws it, and how many to take.
-        about: what the pictures are, for the manifest.
-        sizes: of which items lists of their own are made: of at most so many tokens.
+        out: the folder to create.
+        parts: for each part its stream of items, and the number of items to take.
+        about: the description of the pictures for the manifest.
+        sizes: maximum numbers of tokens; each gets a separate list of items.
     """
     out.mkdir(parents=True, exist_ok=True)
     digests: dict[str, str] = {}
@@ -92,7 +92,7 @@ def _write_part(
     archive: zipfile.ZipFile,
     sizes: Sequence[int],
 ) -> str:
-    """The images and lists of one part; a digest of them."""
+    """Write the images and lists of one part, and return a digest of them."""
     digest = hashlib.sha256()
     with ExitStack() as stack:
 
@@ -122,12 +122,12 @@ def _write_part(
 
 
 def _file(item: Item) -> bytes:
-    """A PNG, or of a clip a GIF with the colors as they are."""
+    """Return a PNG, or for a clip a GIF with unchanged colors."""
     buffer = BytesIO()
     if not item.is_clip:
         Image.fromarray(item.picture).save(buffer, "PNG")
         return buffer.getvalue()
-    # The few colors of a clip make one palette for all its frames.
+    # A clip has few colors, so all its frames share one palette.
     packed = item.picture.astype(np.uint32) @ np.array([1 << 16, 1 << 8, 1], dtype=np.uint32)
     colors, numbers = np.unique(packed, return_inverse=True)
     palette = np.stack([colors >> 16, colors >> 8 & 255, colors & 255], axis=1)
