@@ -132,7 +132,7 @@ class QuestionBatch:
     facts: Int[Tensor, "B n w"]
     facts_mask: Bool[Tensor, "B n w"]
     question: Int[Tensor, "B w"]
-    mask: Bool[Tensor, "B w"]  # of the question
+    mask: Bool[Tensor, "B w"]  # mask of the question
     answers: Int[Tensor, " B"]
     indices: Int[Tensor, " B"]
 

@@ -23,7 +23,7 @@ class Place(NamedTuple):
 
 
 class LineReader:
-    """Iterates over the lines of a file once, and knows its position.
+    """Iterates over the lines of a file once, and tracks its position.
 
     Args:
         file: File to read: plain, gzip or zstd. With `chunks`, `file` is only the name for error messages.
@@ -46,7 +46,7 @@ class LineReader:
         self.line = place.line  # the number of the last line read
         self.max_line = max_line
         self._bytes = read_bytes(file, place.offset, end) if chunks is None else chunks
-        self._offset = place.offset  # of the block
+        self._offset = place.offset  # offset of the block
         self._block, self._block_line = b"", place.line
         self.held: Place | None = None  # the position to restart from, if not the next line
         self.num_since = 0  # examples read since that position

@@ -1,7 +1,7 @@
 """Sources of examples. A source can be read any number of times, and from any position.
 
     source.shards()               files, or with `block` parts of files of about this size
-    source.open(shard, position)  a cursor: an iterator that knows its position
+    source.open(shard, position)  a cursor: an iterator that tracks its position
 
 A source is a spec: plain values that describe the files and their format. Nothing is read before the first
 iteration.
@@ -21,13 +21,13 @@ from ._bytes import is_packed, num_bytes
 from ._example import Example, Item, data_error
 from ._lines import LineReader, Place, places_every, places_of_lines
 
-MAX_BLOCKS = 4096  # of a file
+MAX_BLOCKS = 4096  # maximum number of blocks of a file
 
 Paths: TypeAlias = str | Path | Sequence[str | Path]
 
 
 class Position(NamedTuple):
-    """The position of a reader: a place in each file of a shard, and a number of examples to skip from there."""
+    """The position of a reader: a location in each file of a shard, and a number of examples to skip from there."""
 
     places: tuple[Place, ...]
     num_passed: int = 0
@@ -51,7 +51,7 @@ class Shard(NamedTuple):
 
 
 class Cursor(ABC, Iterator[Item]):
-    """An iterator over examples that knows its position."""
+    """An iterator over examples that tracks its position."""
 
     @abstractmethod
     def position(self) -> Position:

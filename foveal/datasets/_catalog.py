@@ -23,8 +23,8 @@ class DataFile:
 
     path: str  # below the folder of the data set
     size: int  # bytes; of a gzip file, uncompressed
-    sha256: str  # of the contents, as `content_digest` defines them
-    # Where the source has it: a file, a folder to pack ("a/b/"), or a member of an archive ("a.zip:b.txt").
+    sha256: str  # checksum of the contents; see `content_digest`
+    # The path at the source: a file, a folder to pack ("a/b/"), or a member of an archive ("a.zip:b.txt").
     upstream: str | None = None
 
 
@@ -39,12 +39,12 @@ class DataSet:
     license: str
     citation: str
     files: tuple[DataFile, ...]
-    by_hand: str | None = None  # what to do about files that cannot be downloaded one by one
-    files_at: str | None = None  # the address that the upstream paths of files follow
+    by_hand: str | None = None  # instructions for files that cannot be downloaded one by one
+    files_at: str | None = None  # the address to which the upstream path of a file is appended
 
     @property
     def size(self) -> int:
-        """Bytes of all files."""
+        """The total size of all files in bytes."""
         return sum(file.size for file in self.files)
 
     @property
@@ -59,11 +59,11 @@ class DataSet:
         return data_folder() / self.name
 
     def missing(self) -> tuple[DataFile, ...]:
-        """The files that are not in the data folder."""
+        """Return the files that are not in the data folder."""
         return tuple(file for file in self.files if not (self.folder / file.path).exists())
 
     def changed(self) -> tuple[DataFile, ...]:
-        """The files in the data folder whose checksum differs from the catalog."""
+        """Return the files in the data folder whose checksum differs from the catalog."""
         there = (file for file in self.files if (self.folder / file.path).exists())
         return tuple(f for f in there if content_digest(self.folder / f.path) != f.sha256)
 

@@ -4,7 +4,7 @@
     x.zip, x.tar.gz   the checksum of the lines "sha256  name" of all members, in the order of their names
     other files       the checksum of their bytes
 
-With these checksums we can check a file that its source has uncompressed, and an archive of another program.
+These checksums also verify a file that its source stores uncompressed, and an archive that another program packed.
 """
 
 import gzip
@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 _GZIP = b"\x1f\x8b"
-_EARLIEST = (1980, 1, 1, 0, 0, 0)  # of a zip archive, so that the same members are the same archive
+_EARLIEST = (1980, 1, 1, 0, 0, 0)  # the time of all zip members: equal members give equal archives
 _ARCHIVES = (".zip", ".tar.gz")
 
 

@@ -10,9 +10,9 @@ from typing_extensions import override
 
 from ..errors import DataError, size_text
 
-MAX_SIZE = 100_000_000  # bytes, of the largest file that the catalog may have
+MAX_SIZE = 100_000_000  # bytes: the maximum size of a file in the catalog
 _CHUNK = 1 << 16
-_SECONDS = 30  # without an answer
+_SECONDS = 30  # seconds to wait for an answer
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
@@ -41,7 +41,7 @@ def download(address: str) -> bytes:
         The content of the file.
 
     Raises:
-        DataError: There is no answer, or too large a one.
+        DataError: There is no answer, or it is too large.
     """
     check_address(address)
     opener = urllib.request.OpenerDirector()

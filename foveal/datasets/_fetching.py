@@ -1,4 +1,4 @@
-"""Get the files of a data set: from folders at hand, or from their source."""
+"""Get the files of a data set from local folders or from their source."""
 
 import io
 import os
@@ -17,19 +17,19 @@ Advance = Callable[[int], None]
 
 
 def fetch(wanted: DataSet, folders: Sequence[Path], advance: Advance) -> list[Path]:
-    """Put the files of a data set into the data folder. Files that are there with their checksum are kept.
+    """Put the files of a data set into the data folder. Existing files with the right checksum are kept.
 
     Args:
         wanted: The data set.
-        folders: Take the files from here: a folder with the data set's files, one that has a folder of its name,
-            or a checkout of the source. Without folders, files are downloaded.
-        advance: Told how many bytes more are done.
+        folders: Folders to take the files from: a folder with the data set's files, a folder that contains a folder
+            with the name of the data set, or a checkout of the source. Without folders, files are downloaded.
+        advance: Called with the number of additional bytes that are done.
 
     Returns:
         The files that were written.
 
     Raises:
-        DataError: A file has another checksum, or cannot be had; the text says what to do.
+        DataError: A file has another checksum, or cannot be found or downloaded; the message names the next step.
     """
     written: list[Path] = []
     lacking: list[DataFile] = []
@@ -53,7 +53,7 @@ def fetch(wanted: DataSet, folders: Sequence[Path], advance: Advance) -> list[Pa
 
 
 def _taken(wanted: DataSet, file: DataFile, folders: Sequence[Path]) -> tuple[str, bytes] | None:
-    """The bytes of a file from the first folder that has it, and where they are from."""
+    """Return the location and the bytes of a file in the first folder that contains it; None if no folder does."""
     names = (file.path, file.path.removesuffix(".gz"), file.upstream or file.path)
     for folder in folders:
         for root in (folder / wanted.name, folder):
@@ -65,7 +65,7 @@ def _taken(wanted: DataSet, file: DataFile, folders: Sequence[Path]) -> tuple[st
 
 
 def _read(root: Path, name: str, file: DataFile) -> bytes | None:
-    """The bytes of a file, of a member of an archive, or of a folder as an archive; None if it is not there."""
+    """Return the bytes of a file, an archive member, or a folder packed as an archive; None if it does not exist."""
     outer, _, member = name.partition(":")
     path = root / outer
     if member:
@@ -76,7 +76,7 @@ def _read(root: Path, name: str, file: DataFile) -> bytes | None:
 
 
 def _files_in(folder: Path, file: DataFile) -> dict[str, bytes]:
-    """The files of a folder by their names in the archive: a tar file has the folder too, a zip file has not."""
+    """Return the files of a folder by their names in the archive, which include the folder in a tar file only."""
     root = folder.parent if file.path.endswith(".tar.gz") else folder
     paths = (path for path in folder.rglob("*") if path.is_file())
     return {path.relative_to(root).as_posix(): path.read_bytes() for path in paths}
@@ -88,7 +88,7 @@ def _member(data: bytes, name: str) -> bytes:
 
 
 def _downloaded(wanted: DataSet, file: DataFile) -> tuple[str, bytes] | None:
-    """The bytes of a file from its source; None if it has no address."""
+    """Download a file from its source, and return the address and the bytes; None if it has no address."""
     if wanted.files_at is None or file.upstream is None or file.upstream.endswith("/"):
         return None
     outer, _, member = file.upstream.partition(":")
@@ -113,7 +113,7 @@ def _check(file: DataFile, data: bytes, where: str) -> None:
 
 
 def _write(path: Path, data: bytes) -> None:
-    """Write a file as a whole: who reads it sees all of it, or none."""
+    """Write a file atomically: a reader sees either the complete file or no file."""
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=".unfinished-")
     try:

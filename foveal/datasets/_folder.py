@@ -1,4 +1,4 @@
-"""The folder of the public data sets, one folder in it for each."""
+"""Locate the folder of the public data sets, which contains one folder for each data set."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""CIDEr-D: the similarity of a caption and its references, weighted by how specific their n-grams are.
+"""CIDEr-D: the similarity of a caption and its references, weighted by the specificity of their n-grams.
 
     g_n(text)[w] = count of w * log( N / number of images with w in a reference )
     similarity = sum over w of min(g_n(output)[w], g_n(reference)[w]) g_n(reference)[w] / (|g_n(output)| |g_n(reference)|)

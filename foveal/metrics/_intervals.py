@@ -109,7 +109,7 @@ def _draws(num_draws: int, seed: int, *of: Statistics) -> list[Float[np.ndarray,
 
 
 def _counts(num_examples: int, num_draws: int, seed: int) -> Iterator[Float[np.ndarray, "R N"]]:
-    """Yield how often each draw contains each example, a block of draws at a time."""
+    """Yield the count of each example in each draw, one block of draws at a time."""
     generator = np.random.default_rng(seed)
     at_once = max(1, _BLOCK // num_examples)
     for start in range(0, num_draws, at_once):

@@ -183,7 +183,7 @@ def accuracy(
 
     Args:
         references: Labels of each example.
-        hypotheses: Predicted labels of each example, as many as references.
+        hypotheses: Predicted labels of each example, one for each reference label.
 
     Returns:
         The percentage over the labels of all examples.
@@ -221,7 +221,7 @@ def f1(
 
     Args:
         references: Labels of each example.
-        hypotheses: Predicted labels of each example, as many as references.
+        hypotheses: Predicted labels of each example, one for each reference label.
         average: Whether to average over labels, or to count all labels together.
 
     Returns:

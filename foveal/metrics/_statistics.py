@@ -79,7 +79,7 @@ def check_pairs(metric: str, references: int, hypotheses: int) -> None:
 def check_labels(
     metric: str, references: Sequence[Sequence[str]], hypotheses: Sequence[Sequence[str]]
 ) -> None:
-    """Raise an error unless each example has as many predicted labels as labels, and there is an example."""
+    """Raise an error if there is no example, or if an example has too few or too many predicted labels."""
     check_pairs(metric, len(references), len(hypotheses))
     for number, (reference, hypothesis) in enumerate(zip(references, hypotheses, strict=True), 1):
         if len(reference) != len(hypothesis):

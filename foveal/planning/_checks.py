@@ -37,7 +37,7 @@ class Finding(NamedTuple):
     num: int  # number of affected examples
     sentence: str
     remedy: str
-    places: tuple[Where, ...]  # the first few
+    places: tuple[Where, ...]  # the first few locations
 
 
 @dataclass(frozen=True, slots=True)

@@ -289,7 +289,7 @@ def _plan_from_bundle(
 
 
 def _with_all_given(draft: Draft, given: Sequence[str], *, recipe: str | None) -> Draft:
-    """Apply all settings of the command, except those that `_plan_from_files` has applied."""
+    """Apply all settings of the command, except the settings that `_plan_from_files` has applied."""
     planned = draft.planned
     if recipe is None and not isinstance(planned.run.train, PreparedCorpus):
         given = [text for text in given if not text.startswith(_TRAIN)]

@@ -31,7 +31,7 @@ from ._recommending import Reason, Recommendation
 _MOST_SAMPLED = 10_000  # examples that are read
 _SIDE = 80  # pixels
 _MIN_PER_LABEL = 5  # examples, on average
-_MANY_WORDS = 4  # of a caption, on average: with more words, other captions are correct too
+_MANY_WORDS = 4  # words of a caption, on average: if longer, other captions are correct too
 _SECONDS = "small enough for a CPU; for larger images, --set task.image.height=160"
 
 

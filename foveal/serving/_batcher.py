@@ -7,7 +7,7 @@ low load, more at high load. The batcher never waits for a batch to fill.
 
 A batch of long texts may take seconds, and a short request of another client must not wait for it. A batch
 that is expected to be quick therefore interrupts a long one, as soon as its client's turn has come: the long
-batch is suspended and resumes afterwards. Earlier batches predict how long a batch takes.
+batch is suspended and resumes afterwards. The expected time of a batch comes from earlier batches.
 """
 
 import asyncio
@@ -225,7 +225,7 @@ class Batcher:
             self._wake.set()
 
     async def _answered(self, tickets: list[Ticket], *, interrupts: bool) -> Timed:
-        """A list of outcomes."""
+        """Return the outcome of each ticket."""
         ask = self._ask(tickets[0].group)
         answers, seconds = await _tried(ask, tickets, interrupts=interrupts)
         first = answers[0]

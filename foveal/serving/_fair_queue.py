@@ -29,7 +29,7 @@ class Ticket:
     group: Hashable
     item: Any
     client: str
-    size: float = 1.0  # in a batch: positions of the input times the beam size
+    size: float = 1.0  # size in a batch: positions of the input times the beam size
     deadline: float = float("inf")  # on the clock of `time.monotonic`
     asked: Any = None  # its request, for the receiver of the outcome
     cost: float = 1.0  # estimated seconds

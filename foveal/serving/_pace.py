@@ -52,7 +52,7 @@ class Pace:
         self.base = seconds - self.slope * size
 
     def seconds(self, num_batches: float, size: float) -> float:
-        """Return how long this many batches of this total size would take.
+        """Estimate the time of this many batches of this total size.
 
         Args:
             num_batches: Number of batches.
@@ -92,7 +92,7 @@ class Paces:
         return kind in self._paces
 
     def batch(self, kind: Hashable, size: float) -> float:
-        """Return how long a batch of this kind and size would take."""
+        """Estimate the time of a batch of this kind and size."""
         if kind not in self._paces:
             return _FIRST_BASE + size * _FIRST_SLOPE
         return self._paces[kind].seconds(1.0, size)

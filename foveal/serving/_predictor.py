@@ -36,12 +36,12 @@ class Questions:
 
     @property
     def has_features(self) -> bool:
-        """Whether the task reads a features column next to the source."""
+        """True if the task reads a features column next to the source."""
         return self.spec.inputs.features
 
     @property
     def is_pair(self) -> bool:
-        """Whether the task reads two columns: texts, or an image and a question."""
+        """True if the task reads two columns: texts, or an image and a question."""
         inputs = self.spec.inputs
         return inputs.second or (inputs.text and inputs.picture)
 

@@ -129,7 +129,7 @@ class Classification(AbstractLabeling[nn.Module, "ClassificationSpec"]):
 
     @property
     def is_of_documents(self) -> bool:
-        """Whether texts are read as sentences, one per line."""
+        """True if texts are read as sentences, one per line."""
         return self.spec.model.reads_documents
 
     @override

@@ -47,7 +47,7 @@ from .base._task import AbstractTask
 from .base._text_spec import AbstractTextSpec
 from .explaining._explanation import Alternative, ExplainedStep, Explanation, Way
 
-_MAX_PLACES = 64  # parts of a text that are read in parallel in evaluation
+_MAX_PLACES = 64  # the maximum number of parts of a text that evaluation reads in parallel
 
 
 @final

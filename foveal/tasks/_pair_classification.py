@@ -2,11 +2,11 @@
 
     loss = - log p(label | first text, second text)  (smoothed)
 
-Does a sentence follow from another, do two questions ask the same, does a text answer a question?
+For example, does a sentence follow from another, do two questions ask the same, does a text answer a question?
 
 References: Parikh et al. 2016; Kim et al. 2017, section 4.4.
 
-Axes: B pairs, S symbols of the first text, R of the second.
+Axes: B pairs, S tokens of the first text, R tokens of the second.
 """
 
 from collections.abc import Iterable, Sequence
@@ -225,8 +225,8 @@ class PairClassificationSpec(AbstractTextSpec[PairClassification]):
             vocabulary=len(vocabularies.source),
             num_classes=len(vocabularies.labels_of("PairClassification")),
         )
-        # Word vectors keep torch's initialization, far from each other: the model then recognizes a word that is in
-        # both texts at once, while vectors near 0 would have to learn this word by word.
+        # Word vectors keep torch's initialization, far from each other: the model then recognizes at once a word
+        # that is in both texts. With vectors near 0, it would have to learn this word by word.
         return PairClassification(self, vocabularies, model)
 
     @override

@@ -1,6 +1,6 @@
 """A batch of sentences with their dependency trees.
 
-Axes: B sentences, n words, P numbers of a word's spelling: features, then characters.
+Axes: B sentences, n words, P ids for the spelling of a word: features, then characters.
 """
 
 from dataclasses import dataclass
@@ -21,16 +21,16 @@ class ParseBatch:
     spelling: Int[Tensor, "B n P"] | None
     heads: Int[Tensor, "B n"]
     labels: Int[Tensor, "B n"]
-    tags: Int[Tensor, "B n"]  # -1 where none is known
+    tags: Int[Tensor, "B n"]  # -1 where the tag is unknown
     indices: Int[Tensor, " B"]
 
     @property
     def num_inputs(self) -> int:
-        """Words of the batch, without padding."""
+        """The number of words in the batch, without padding."""
         return int(self.mask.sum())
 
     def to(self, device: torch.device) -> "ParseBatch":
-        """The batch on a device."""
+        """Return the batch on a device."""
         spelling = None if self.spelling is None else self.spelling.to(device)
         tensors = (self.heads, self.labels, self.tags, self.indices)
         rest = (tensor.to(device) for tensor in tensors)

@@ -1,4 +1,4 @@
-"""How a parser came to a tree: for each word, the heads that it might have had.
+"""Explain a dependency tree: for each word, list its most probable heads.
 
     p(head h, label k of word d) = p(h is the head of d) * p(k | arc from h to d)
 

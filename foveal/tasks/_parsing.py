@@ -4,9 +4,9 @@
 
     source   They buy books
     target   2:nsubj 0:root 2:obj         heads count from 1, and 0 is the root
-    features PRON|PRP VERB|VBP NOUN|NNS   learned from if they are there, and never read
+    features PRON|PRP VERB|VBP NOUN|NNS   optional training targets, never an input
 
-Axes: B sentences, n words, P numbers of a word's spelling: features, then characters.
+Axes: B sentences, n words, P ids for the spelling of a word: features, then characters.
 """
 
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
@@ -278,7 +278,7 @@ class Parsing(AbstractAnsweringTask[Parser]):
             real = [one for one, is_real in zip(candidates, exists[number], strict=True) if is_real]
             scores = [one.log_probs[number] for one in real]
             heads = best.values[0, number, :size]
-            weights = marginals[number, : size + 1, 1 : size + 1].T  # of each word's heads
+            weights = marginals[number, : size + 1, 1 : size + 1].T  # (n, m): p(head | word)
             found.append(
                 Answers(
                     [" ".join(one.arcs[number][:size]) for one in real],
@@ -293,10 +293,10 @@ class Parsing(AbstractAnsweringTask[Parser]):
     def _ranked(
         self, parses: Parses, marginals: Float[Tensor, "B m m"]
     ) -> SpanningTree | ProjectiveTree:
-        """The trees in the order in which they are answers.
+        """Return the distribution whose best trees are the answers.
 
-        Minimum risk takes the tree with the largest expected number of right heads: the best one if the
-        marginals are the scores (Smith and Smith 2007).
+        Minimum-risk decoding chooses the tree with the largest expected number of right heads, which is the best
+        tree if the marginals are the scores (Smith and Smith 2007).
         """
         if self.spec.decoding == "argmax":
             return parses.tree
@@ -304,7 +304,7 @@ class Parsing(AbstractAnsweringTask[Parser]):
 
     def _labeled(self, parses: Parses, heads: Int[Tensor, "B n"]) -> "_Candidate":
         """Return the most probable arc labels of one tree for each sentence."""
-        if parses.tree.mask is not None:  # a sentence without so many trees gets any
+        if parses.tree.mask is not None:  # a sentence with fewer trees repeats its best one
             is_tree = (heads >= 0).any(-1, keepdim=True)
             heads = torch.where(is_tree, heads, parses.tree.argmax())
         labels = parses.label_log_probs(heads).argmax(-1)
@@ -344,7 +344,7 @@ class Parsing(AbstractAnsweringTask[Parser]):
 
 @final
 class _InAnyCase(Container[str]):
-    """Words of a vocabulary of lowercase words."""
+    """The known words: a word is known if its lowercase form is in the vocabulary."""
 
     def __init__(self, vocabulary: Container[object]) -> None:
         self._vocabulary = vocabulary
@@ -355,7 +355,7 @@ class _InAnyCase(Container[str]):
 
 
 class _Candidate(NamedTuple):
-    """A labeled tree for each sentence of a batch."""
+    """A labeled tree for each sentence of a batch, and its log-probability."""
 
     arcs: list[list[str]]
     log_probs: list[float]
@@ -364,7 +364,7 @@ class _Candidate(NamedTuple):
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ParsingSpec(AbstractTextSpec[Parsing]):
-    """One head and one label for each word."""
+    """Dependency parsing: one head and one label for each word."""
 
     kind: Literal["parsing"] = "parsing"
     source: WhitespaceSpec = setting(WhitespaceSpec(), "tokenizer of the sentence")
@@ -401,7 +401,7 @@ class ParsingSpec(AbstractTextSpec[Parsing]):
 
     @property
     def spelling_size(self) -> int:
-        """How many numbers the spelling of a word has."""
+        """The number of ids that encode the spelling of a word."""
         num_features = 0 if self.spelling is None else self.spelling.num_features
         return num_features + self.num_characters
 

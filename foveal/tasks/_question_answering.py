@@ -1,4 +1,4 @@
-"""Question answering: a question over facts, answered by one label; attention shows from which facts.
+"""Question answering: a question over facts, answered by one label; attention shows the facts that the model used.
 
     loss = - log p(answer | facts, question)
 
@@ -190,7 +190,7 @@ class QuestionAnsweringSpec(AbstractTextSpec[QuestionAnswering]):
             source: Facts and a question.
 
         Returns:
-            The words of the facts, in order, then those of the question.
+            The words of the facts, in order, then the words of the question.
         """
         texts = (*source.facts, source.question)
         return [word for text in texts for word in self.words(text)]

@@ -1,4 +1,4 @@
-"""Every task of the package; `foveal.specs.from_json(TaskSpec, text)` picks by kind."""
+"""All task specs of the package; `foveal.specs.from_json(TaskSpec, text)` picks one by `kind`."""
 
 from ._classification import ClassificationSpec
 from ._language_modeling import LanguageModelingSpec

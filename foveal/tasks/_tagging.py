@@ -125,7 +125,7 @@ class Tagging(AbstractAnsweringTask[nn.Module]):
         """
         batch, features = move(batch, self.device), self.spec.spelling
         spelling = batch.spelling
-        if spelling is None and features is not None:  # sentences without any word
+        if spelling is None and features is not None:  # no sentence has a word
             spelling = batch.tokens.new_zeros(*batch.tokens.shape, features.num_features)
         if spelling is None:
             return self.model(batch.tokens, batch.mask)

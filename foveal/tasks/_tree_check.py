@@ -6,7 +6,7 @@ from ..errors import DataError
 
 
 def check_tree(heads: Sequence[int], *, single_root: bool) -> None:
-    """Raise `DataError` unless heads, 0 for the root, are a tree."""
+    """Raise `DataError` unless the heads, with 0 for the root, form a tree."""
     size, num_roots = len(heads), heads.count(0)
     problem = None
     if any(head > size for head in heads):
@@ -23,7 +23,7 @@ def check_tree(heads: Sequence[int], *, single_root: bool) -> None:
 
 
 def _is_on_cycle(heads: Sequence[int], word: int) -> bool:
-    """Whether the way up from a word does not end at the root."""
+    """Return True if following the heads from a word never reaches the root."""
     for _ in heads:
         word = heads[word - 1]
         if word == 0:

@@ -3,7 +3,7 @@
     ids:  0 ... W-1 the vocabulary,   W ... W+N-1 the first N different unseen tokens of the source, in order
 
 The slots have embeddings like other tokens, so a model learns to treat "the first unseen token" alike in all examples;
-only the example says which token it is.
+the token behind a slot depends on the example.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

@@ -173,7 +173,7 @@ def _optimizer(parameters: list[nn.Parameter], spec: TrainingSpec) -> torch.opti
 
 
 def has_bfloat16() -> bool:
-    """Whether this processor supports bfloat16 natively; where torch emulates it, float32 is faster."""
+    """Return True if this processor supports bfloat16 natively; where torch emulates it, float32 is faster."""
     ask = getattr(torch.cpu, "get_capabilities", dict)  # older versions of torch do not have it
     found: dict[str, Any] = ask()
     is_known = found.get("architecture") == "x86_64"

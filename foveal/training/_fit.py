@@ -68,7 +68,7 @@ def fit(
         train: The batches of this process, from `task.batches`.
         dev: Examples that are decoded for validation. Without them, there is no early stopping, and the last weights
             are kept.
-        spec: How to train.
+        spec: The settings of training.
         out: The folder of the run.
         test: Examples on which the finished model is scored once.
         num_examples: The number of training examples, for a corpus that does not fit into memory: its stream does not

@@ -27,7 +27,7 @@ class Group:
 
     @property
     def is_first(self) -> bool:
-        """Whether this process validates, writes files and sends events."""
+        """True if this process validates, writes files and sends events."""
         return self.rank == 0
 
     def add_up(self, tensor: Tensor) -> None:

@@ -406,7 +406,7 @@ class Loop:
         self._engine.keep(self._engine.best_weights() if keeps_last else self._best)
 
     def _keeps_last(self, reason: StopReason) -> bool:
-        """Whether to keep the last weights: yes, unless earlier weights were better by more than a standard error.
+        """Return whether to keep the last weights: yes, unless earlier ones were better by more than a standard error.
 
         The last weights have seen the whole schedule; the best of many noisy scores on a small validation set is mostly
         the luckiest (the one-standard-error rule, Breiman et al. 1984, section 3.4.3). The checkpoint does not contain

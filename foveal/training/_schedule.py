@@ -7,8 +7,6 @@
     cosine                fall = l + (1 - l) (1 + cos(pi p)) / 2
     inverse square root   fall = min(1, sqrt(w / n))
 
-where n = 1, 2, ... counts updates, w is `warmup_steps`, l is `final_lr_ratio`, and p in [0, 1] is how much
-of the run is over before update n: the largest of the shares of steps, epochs and minutes.
 where n = 1, 2, ... counts updates, w is `warmup_steps`, l is `final_lr_ratio`, and p in [0, 1] is the completed
 fraction of the run before update n: the largest of the fractions of steps, epochs and minutes.
 

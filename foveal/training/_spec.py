@@ -1,4 +1,4 @@
-"""How to train: length, batches, optimizer, schedule, validation, checkpoints, seed.
+"""The settings of training: length, batches, optimizer, schedule, validation, checkpoints, seed.
 
 A run ends when the first of its limits `epochs`, `steps` and `minutes` is reached; set at least one. Steps and epochs
 do not depend on the clock: without `minutes`, the same seed gives the same weights. With `minutes`, the schedule ends

@@ -19,7 +19,7 @@ PLOT_WIDTH, PLOT_HEIGHT = 360.0, 190.0
 LEFT, TOP, RIGHT = 62.0, 34.0, 18.0
 FONT = 13.0
 LONGEST_NAME, LONGEST_AXIS = 18.0, 28.0  # ems
-MOST_POINTS = 1200  # for all curves together
+MOST_POINTS = 1200  # maximum for all curves together
 MARKED = 40  # curves with at most this many points show each as a dot
 # Gray print distinguishes curves only by these dashes, so each curve has its own.
 DASHES = ("", "7 3", "2 2.5", "9 3 2 3", "14 4", "9 3 2 3 2 3", "4 4", "14 3 5 3")

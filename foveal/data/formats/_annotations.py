@@ -26,7 +26,7 @@ from .._source import Cursor, Paths, Position, Shard, Source, expand, path_texts
 from ..images._paths import ABOUT_IMAGES, image_path
 from ._formats import ABOUT_PATHS
 
-MAX_BYTES = 1 << 28  # of a document: COCO's largest has 92 million
+MAX_BYTES = 1 << 28  # maximum bytes of a document; the largest of COCO has 92 million
 
 
 class Annotation(NamedTuple):

@@ -169,7 +169,7 @@ def parallel(source_paths: Paths, target_paths: Paths, *, max_line: int = MAX_LI
 
     Args:
         source_paths: Files of the texts to read, or patterns; plain, gzip or zstd.
-        target_paths: Files of the texts to produce, as many as source files and in the same order.
+        target_paths: Files of the texts to produce, one for each source file and in the same order.
         max_line: Maximum number of bytes of a line.
 
     Returns:

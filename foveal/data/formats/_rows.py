@@ -25,7 +25,7 @@ _GIVE = "Pass pairs (source, target), dicts, Examples, a pandas frame or a Huggi
 
 
 class Rows(NamedTuple):
-    """The examples of rows, and a description of how they were read."""
+    """The examples from the rows, and a description of the columns that were read."""
 
     examples: tuple[Example, ...]
     reason: str

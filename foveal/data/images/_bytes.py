@@ -24,7 +24,7 @@ _REMEDY = "Save it as PNG or JPEG"
 
 
 class _Member(NamedTuple):
-    offset: int  # of its header
+    offset: int  # offset of the header
     method: int
     packed: int  # compressed bytes
 

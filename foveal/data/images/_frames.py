@@ -39,8 +39,8 @@ Frame: TypeAlias = UInt8[Tensor, "C h w"]
 # All frames between the kept frames must be decoded too. Decoding this many times the pixels of one image still takes
 # only seconds.
 CLIP_TIMES = 16
-MAX_FRAMES = 1 << 14  # of a clip
-_MOST_MOMENTS = 4  # for each frame of a GIF
+MAX_FRAMES = 1 << 14  # maximum number of frames of a clip
+_MOST_MOMENTS = 4  # maximum number of moments for each frame of a GIF
 _NUMBER = re.compile(r"(\d+)")
 # Video containers, by bytes 4 to 8 or by the first four bytes. Formats that can refer to other files, such as
 # playlists, are excluded.

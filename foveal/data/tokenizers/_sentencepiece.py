@@ -18,8 +18,8 @@ from ...errors import DataError
 from ...specs import setting
 from ._base import AbstractTokenizerSpec
 
-MAX_TRAINING_TEXTS = 200_000  # more change little and cost memory
-_SPACE = "\N{LOWER ONE EIGHTH BLOCK}"  # how sentencepiece writes a space
+MAX_TRAINING_TEXTS = 200_000  # more texts change little and cost memory
+_SPACE = "\N{LOWER ONE EIGHTH BLOCK}"  # the character that sentencepiece writes for a space
 
 
 @final

@@ -25,8 +25,8 @@ from ._tokenizers import (
     normalized,
 )
 
-_SPACE = "\N{LOWER ONE EIGHTH BLOCK}"  # how sentencepiece writes a space
-_BYTE = re.compile("<0x[0-9A-F]{2}>").fullmatch  # how it writes a byte of an unknown character
+_SPACE = "\N{LOWER ONE EIGHTH BLOCK}"  # the character that sentencepiece writes for a space
+_BYTE = re.compile("<0x[0-9A-F]{2}>").fullmatch  # a byte of an unknown character
 
 
 class Words(NamedTuple):

@@ -14,7 +14,7 @@ from ._vocabulary import Labels, Vocabulary, bounded_counts
 
 RARE = 10  # a token is rare if it occurs less often than this in the training set
 _MAX_RARE = 10_000
-_MAX_ANSWERS = 200_000  # different ones that are counted at once: some 20 MB
+_MAX_ANSWERS = 200_000  # maximum number of distinct answers to count, in about 20 MB
 _AT_ONCE = 100  # examples: a call of Counter.update takes longer than a word
 
 

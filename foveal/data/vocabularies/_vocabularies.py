@@ -11,8 +11,8 @@ from ..tokenizers._tokenizers import TokenizerSpec
 from ._vocabulary import UNKNOWN, Labels, Vocabulary
 
 _PARTS = frozenset({"source", "target", "features", "labels", "rare", "lengths"})
-_LATER_PARTS = frozenset({"majority"})  # that bundles of older versions do not have
-_MOST_LENGTH = 1e6  # tokens: longer outputs than any search could finish
+_LATER_PARTS = frozenset({"majority"})  # fields that bundles of older versions lack
+_MOST_LENGTH = 1e6  # tokens: no search could finish a longer output
 
 
 @dataclass(frozen=True, kw_only=True)

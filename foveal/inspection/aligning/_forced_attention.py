@@ -36,7 +36,7 @@ _MOST_PLACES = 50_000  # source and target tokens of a batch, with padding
 
 
 def forced_traces(task: Transduction, examples: Sequence[Example]) -> list[AttentionTrace]:
-    """Trace what the decoder reads for each target token and, in a last row labeled "", for the end token.
+    """Trace the attention of the decoder for each target token and, in a last row labeled "", for the end token.
 
     Positions are the source tokens; attention to features is left out.
 

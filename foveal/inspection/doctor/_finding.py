@@ -16,7 +16,7 @@ class Finding:
     curves.
     """
 
-    name: str  # as the literature calls it: "vanishing gradient"
+    name: str  # the term of the literature, for example "vanishing gradient"
     severity: Severity
     text: str  # the measurement, in plain words
     cause: str

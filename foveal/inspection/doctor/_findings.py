@@ -32,7 +32,7 @@ from ._remedies import Remedies
 from ._vital_signs import measured
 
 LOG, MANIFEST = "log.jsonl", "manifest.json"
-MOST_EXAMPLES = 200  # that the model answers: enough for fractions, and fast
+MOST_EXAMPLES = 200  # examples that the model answers: enough for fractions, and fast
 _ROWS = 32  # batch size for vital signs
 
 

@@ -25,7 +25,7 @@ class History:
     norms: list[float] = field(default_factory=list)
     highest_rate: float = 0.0
     progress: float = 0.0
-    scores: list[tuple[int, float]] = field(default_factory=list)  # of validations
+    scores: list[tuple[int, float]] = field(default_factory=list)  # step, score
     metric: str = ""
     higher_is_better: bool = True
     failure: str = ""

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from ...tasks.base._forced import Looked
 
-_LEAST_PLACES = 3  # with two positions, half of the weight on each is near to anything
+_LEAST_PLACES = 3  # with two positions, uniform attention hardly differs from other attention
 _LEAST_QUERIES = 3  # below this, an example cannot be stuck
 
 

@@ -1,10 +1,10 @@
-"""A cell read again a step at a time: the gradient at every step, the gates, the units.
+"""Run a recurrent cell again, one step at a time, and measure its gradients, gates and units.
 
-    dL/ds_t = dL/ds_T  prod over k = t+1..T of  ds_k/ds_{k-1}          s the state: h, or (h, c)
+    dL/ds_t = dL/ds_T  prod over k = t+1..T of  ds_k/ds_{k-1}          s is the state: h, or (h, c)
 
-The norm of this product against the distance T - t is a straight line on a logarithmic scale where
-the Jacobians are alike; its slope is the rate at which a gradient grows or fades with each step. Only
-the product is measured: the gradient enters at the end and nowhere else.
+On a logarithmic scale, the norm of this product over the distance T - t is a straight line if the Jacobians are
+similar. The slope of the line is the rate at which a gradient grows or shrinks with each step. The gradient
+enters only at the end, so the measurement contains only the product.
 
 References: Bengio et al. 1994; Pascanu et al. 2013, section 2 (the products); Karpathy et al. 2015,
 section 4.2 (saturated gates).
@@ -35,8 +35,8 @@ class Course(NamedTuple):
 
     name: str
     norms: list[float]  # gradient norm by distance from the end, relative to the norm at the end
-    rate: float | None  # factor of the norm for each step back; None where texts are too short
-    saturated: float | None  # fraction of gates; None where the cell has none
+    rate: float | None  # factor of the norm for each step back; None if texts are too short
+    saturated: float | None  # fraction of gates; None if the cell has no gates
     dead: float  # fraction of units whose output is constant over the batch
 
     @property

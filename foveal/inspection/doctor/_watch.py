@@ -11,8 +11,8 @@ from ._from_signs import from_signs
 from ._history import History
 from ._remedies import Remedies
 
-# Attention begins uniform, and loss at the level of guessing: this early, neither is a fault.
-_TIME_TO_LEARN = 0.25  # of the run
+# Attention begins uniform, and the loss begins at the level of guessing. Early in a run, neither is a fault.
+_TIME_TO_LEARN = 0.25  # fraction of the run
 _FAILED = "no diagnosis"
 _AT_ONCE = ("exploding gradient", "learning rate too high", "no mask", "leaked padding", _FAILED)
 

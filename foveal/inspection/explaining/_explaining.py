@@ -24,7 +24,7 @@ def explain(
         task: A task with its trained model.
         example: The input; a target is ignored.
         beam_size: The beam size, and the number of answers to return.
-        alternatives: How many tokens to list at each step; classification lists all labels.
+        alternatives: The number of tokens to list at each step; classification lists all labels.
         prefix: Tokens that the output must begin with, for tasks that write an output.
         forced: For some steps, counted from 0, attention weights over all positions that replace the model's
             weights; the search continues from the resulting context. Weights that form a distribution are

@@ -59,7 +59,7 @@ class Faithfulness:
     word_dropout: float  # fraction of tokens that were made unknown in training
 
     def text(self) -> str:
-        """Describe the result in words that claim no more."""
+        """Describe the result in words, without claiming more than was measured."""
         more = (
             "more than"
             if self.difference.high < 0

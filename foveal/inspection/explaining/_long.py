@@ -15,9 +15,9 @@ from ...views._sentences import words_of
 from ...views._tables import Table
 from ...views._text import bounded, number
 
-LONG = 60  # positions from which an input is long
-FEW = 4  # outputs up to which its words are drawn once for each
-MOST_WORDS = 600  # for all outputs together: the strongest sentences of a longer input
+LONG = 60  # an input with more positions is long
+FEW = 4  # with at most this many outputs, the words are rendered once for each output
+MOST_WORDS = 600  # maximum for all outputs together; a longer input shows its strongest sentences
 STRONGEST = 20  # positions in the first table
 LONGEST_SENTENCE = 40  # words; a text without full stops is broken here
 # Punctuation that ends a sentence, also in Chinese and Japanese, with an optional closing quotation mark.

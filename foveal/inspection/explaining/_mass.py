@@ -60,7 +60,7 @@ def _parts(step: ExplainedStep, left: float) -> tuple[Part, ...]:
         parts.append(
             Part(
                 x=round(x, 2),
-                width=round(max(room - 1, 0.5), 2),  # a thin line of paper between two
+                width=round(max(room - 1, 0.5), 2),  # leave a thin gap between two parts
                 ink=Ink(f"{share:g}", tone(share)),
                 title=f"{named(symbol_name(each.token))}: {number(each.probability)}",
                 text=text if FONT * width(text) + 6 <= room else "",

@@ -26,7 +26,7 @@ class Model:
 class Answer(NamedTuple):
     """Answer a batch of one size class."""
 
-    number: int  # of the model
+    number: int  # number of the model
     examples: Sequence[Example]
     settings: PredictionSpec
     confidence: bool
@@ -44,7 +44,7 @@ class Answer(NamedTuple):
 class Explain(NamedTuple):
     """Explain the answer of a model; see `foveal.inspection.explain`."""
 
-    number: int  # of the model
+    number: int  # number of the model
     example: Example
     prefix: Sequence[str]
     forced: Mapping[int, Sequence[float]]
@@ -70,7 +70,7 @@ def _written(part: Any) -> str:
 class Order(NamedTuple):
     """A message with the work to do, and the numbers of models that can be freed."""
 
-    number: int  # of the order
+    number: int  # number of the order
     order: Answer | Explain
     forgotten: Sequence[int]
 
@@ -78,7 +78,7 @@ class Order(NamedTuple):
 class Cancel(NamedTuple):
     """Cancel an order: nobody waits for its answer."""
 
-    number: int  # of the order
+    number: int  # number of the order
 
 
 class Load(NamedTuple):
@@ -94,14 +94,14 @@ class Load(NamedTuple):
 class Loaded(NamedTuple):
     """The reply after a model was loaded and tested."""
 
-    is_exact: bool  # bit-identical answers in every batch size
+    is_exact: bool  # True if answers are bit-identical in every batch size
 
 
 class Failed(NamedTuple):
     """The reply to an order that failed."""
 
     text: str
-    is_told: bool  # the text is for the client; otherwise it is the location of our bug
+    is_told: bool  # True if the text is for the client; otherwise it is the location of our bug
 
 
 def failed(error: Exception) -> Failed:

@@ -32,7 +32,7 @@ from ._child import Child, Ended
 from ._orders import Answer, Cancel, Explain, Failed, Load, Loaded, Order
 from ._served import Served, example_inputs
 
-_LOOKS = 4  # at the process, during the maximum silence
+_LOOKS = 4  # number of checks of the process during the maximum silence
 
 
 class FaultError(RuntimeError):
@@ -44,7 +44,7 @@ class Computing:
     """A separate process that computes, until it is closed or the server process ends.
 
     Args:
-        silent_seconds: How long the process may send no heartbeat before it counts as hanging.
+        silent_seconds: The maximum time without a heartbeat before the process counts as hanging.
         specs: A Python file with the parts of models that are not from foveal; both processes run it.
     """
 

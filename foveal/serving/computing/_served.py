@@ -26,7 +26,7 @@ class Served:
     version: str  # the seal of its bundle
     task: AbstractTask[Any]
     example: str  # an initial input for the page
-    is_exact: bool  # bit-identical answers in every batch size
+    is_exact: bool  # True if answers are bit-identical in every batch size
     number: int  # its number in the computing process
 
     @cached_property

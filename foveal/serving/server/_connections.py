@@ -20,7 +20,7 @@ from ._line import Line, is_whole, token_in
 # send an error to the others.
 _SPARE = 64
 HANDSHAKE_SECONDS = 5.0
-_SLOW_SECONDS = 1.0  # for a body
+_SLOW_SECONDS = 1.0  # a body that takes longer is slow
 _UNUSED, _SLOW, _IDLE, _SENDING, _BUSY = range(5)
 # Connections to examine before closing one. In a burst of a thousand new connections, examining all
 # connections for each of them would block the event loop for seconds.
@@ -110,7 +110,7 @@ class Punctual(H11Protocol, Held):
 
     held_in: Connections
     line: Line
-    seconds: float  # for the head of a request
+    seconds: float  # time limit for the head of a request
     _late: asyncio.TimerHandle | None = None
     _asked_at = 0.0
     _early = b""

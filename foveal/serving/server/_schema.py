@@ -111,7 +111,7 @@ class PredictAnswer(BaseModel):
 
 
 class ModelAnswer(BaseModel):
-    """A model that can be asked."""
+    """A model that answers requests."""
 
     name: str
     version: str
@@ -132,7 +132,7 @@ class ModelsAnswer(BaseModel):
 
 
 class StateAnswer(BaseModel):
-    """Whether the server lives, or is ready."""
+    """The liveness or the readiness of the server."""
 
     state: str
 

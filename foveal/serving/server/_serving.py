@@ -32,7 +32,7 @@ class Serving:
     token_file: Path | None = None
     metrics: Metrics = field(default_factory=Metrics)
     is_draining: bool = False
-    is_replacing: bool = False  # the computing process, which hung
+    is_replacing: bool = False  # True while a hanging computing process is replaced
     failure: str = ""  # the reason for an unexpected end of the server
     stop: Callable[[], None] = lambda: None  # set by the server that runs the application
     models: Models | None = None  # from the start of the event loop on

@@ -34,7 +34,7 @@ class Tokens:
 
     def client(self, authorization: str) -> str | None:
         """Return a name for the client that sends this header, without revealing the token; None for an invalid token.
-        Comparison takes constant time: it does not depend on the token or on how much of it matches.
+        Comparison takes constant time: it depends neither on the token nor on the number of matching characters.
         """
         scheme, _, token = authorization.partition(" ")
         shown, found = _digest(token.strip().encode("latin-1", "replace")), None

@@ -31,8 +31,8 @@ class Answers(NamedTuple):
 
     outputs: list[str]
     scores: list[float]
-    log_probs: list[float]  # of whole answers
-    token_probabilities: tuple[float, ...] = ()  # of the first answer
+    log_probs: list[float]  # log-probabilities of whole answers
+    token_probabilities: tuple[float, ...] = ()  # token probabilities of the first answer
     trace: AttentionTrace | None = None
 
 

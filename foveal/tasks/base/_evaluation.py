@@ -28,7 +28,7 @@ class Baseline(NamedTuple):
     """An answer that needs no model, such as the most frequent label, and its score."""
 
     rule: str
-    value: float  # of the main metric
+    value: float  # the value of the main metric
 
 
 class Sample(NamedTuple):
@@ -48,10 +48,10 @@ class Evaluation:
     examples: Sequence[Example]
     references: Sequence[str]
     predictions: Sequence[Prediction]
-    symbols: Sequence[Sequence[str]]  # of each source
-    known: Container[str]  # source symbols that the model has
+    symbols: Sequence[Sequence[str]]  # the tokens of each source
+    known: Container[str]  # source tokens in the vocabulary of the model
     rare: Container[str]
-    kinds: Sequence[str | None] = ()  # of each example, where there are some
+    kinds: Sequence[str | None] = ()  # the kind of each example, if there are kinds
     trivial: Callable[[], Sequence[Baseline]] = tuple  # answers without a model
 
     @property

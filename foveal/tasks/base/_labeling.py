@@ -57,7 +57,7 @@ class LabelingSpec(Protocol):
 
     @property
     def prediction(self) -> PredictionSpec:
-        """How to predict labels."""
+        """Default settings of prediction."""
         ...
 
 

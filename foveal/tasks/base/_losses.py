@@ -1,6 +1,6 @@
-"""Losses next to the likelihood of the targets, and word dropout.
+"""Auxiliary losses in addition to the likelihood of the targets, and word dropout.
 
-Axes: B examples, T target places, S source places.
+Axes: B examples, T target positions, S source positions.
 """
 
 import torch
@@ -17,7 +17,7 @@ _FLOOR = 0.01
 def alignment_loss(
     weights: Float[Tensor, "B T S"], alignment: Bool[Tensor, "B T S"], *, exclusive: bool = True
 ) -> Float[Tensor, ""]:
-    """Cross-entropy between true alignments and attention, summed over the target positions that have an alignment.
+    """Compute the cross-entropy between true alignments and attention, summed over the aligned target positions.
 
         exclusive   - sum over s of a[t, s] log w[t, s],   a[t] uniform over the sources of t
         otherwise   - sum over s of log w[t, s] if t is aligned to s, log(1 - w[t, s]) elsewhere

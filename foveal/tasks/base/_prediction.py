@@ -23,10 +23,8 @@ class Loss:
 
     total: Float[Tensor, ""]
     count: Int[Tensor, ""]
-    parts: Mapping[str, Tensor] = field(
-        default_factory=dict
-    )  # sums that the total is made of, to be looked at
-    state: Any = None  # for the next chunk of the same text, if there is one
+    parts: Mapping[str, Tensor] = field(default_factory=dict)  # the terms of the total, for logging
+    state: Any = None  # the state for the next chunk of the same text, if there is one
 
 
 class Candidate(NamedTuple):

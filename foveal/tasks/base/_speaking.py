@@ -59,7 +59,7 @@ class Speaking:
         return self._stepper.copy_probability(state, tokens)
 
     def reorder(self, state: Any, parents: Int[Tensor, "B k"]) -> Any:
-        """Hypothesis k of item b continues `parents[b, k]`."""
+        """Reorder the hypotheses: hypothesis k of item b continues `parents[b, k]`."""
         return self._stepper.reorder(state, parents)
 
     def keep(self, state: Any, items: Int[Tensor, " b"]) -> Any:
@@ -88,7 +88,7 @@ class SpeakingTogether:
         return stepped
 
     def reorder(self, state: Any, parents: Int[Tensor, "B k"]) -> Any:
-        """Hypothesis k of item b continues `parents[b, k]`."""
+        """Reorder the hypotheses: hypothesis k of item b continues `parents[b, k]`."""
         return self._ensemble.reorder(state, parents)
 
     def keep(self, state: Any, items: Int[Tensor, " b"]) -> Any:

@@ -145,29 +145,29 @@ class AbstractTask(AbstractPredicting, Generic[Model]):
 
     @property
     def has_one_answer(self) -> bool:
-        """Whether an output that differs from its reference is wrong; a text may be worded in other ways."""
+        """True if an output that differs from its reference is wrong. A text can have several correct wordings."""
         return True
 
     @property
     def attends(self) -> bool:
-        """Whether the steps of an explanation have attention weights."""
+        """True if the steps of an explanation have attention weights."""
         return False
 
     @property
     def can_erase(self) -> bool:
-        """Whether the task can erase a position of its input; see `without_each`."""
+        """True if the task can erase a position of its input; see `without_each`."""
         return False
 
     @property
     def is_bridged(self) -> bool:
-        """Whether the input reaches the output by a path other than a recurrence: by attention, or by pooling over all
+        """True if the input reaches the output by a path other than a recurrence: by attention, or by pooling over all
         positions.
         """
         return self.attends
 
     @property
     def is_forcible(self) -> bool:
-        """Whether the output is written token by token; its prefix and its attention can then be forced."""
+        """True if the task writes its output token by token; you can then force its prefix and its attention."""
         return False
 
     @property

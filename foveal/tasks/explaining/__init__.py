@@ -1,1 +1,1 @@
-"""How a model came to one answer: explanations that tasks give."""
+"""Explanations of a model's answer, which each task provides."""

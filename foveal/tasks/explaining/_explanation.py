@@ -1,6 +1,6 @@
-"""Explanation: how a model came to one answer, as plain data.
+"""Explanation of one answer: its steps, alternatives and attention, as plain data.
 
-A page, a server, a browser and a test all read this, and none of them needs torch for it.
+Pages, servers, browsers and tests read this data without torch.
 """
 
 import json
@@ -25,7 +25,7 @@ _IN_A_ROW = Layout()
 
 
 class Way(NamedTuple):
-    """How to explain an answer; see `foveal.inspection.explain`."""
+    """Settings of an explanation; see `foveal.inspection.explain`."""
 
     beam_size: int = 5
     alternatives: int = 5
@@ -41,23 +41,23 @@ class Alternative(NamedTuple):
 
 
 class ExplainedStep(NamedTuple):
-    """One symbol of an answer in an explanation; the end symbol is the token ""."""
+    """One token of an answer in an explanation; the end token is ""."""
 
     token: str
-    probability: float  # given the symbols before it
-    alternatives: tuple[Alternative, ...]  # the most probable symbols, this one mostly among them
+    probability: float  # given the tokens before it
+    alternatives: tuple[Alternative, ...]  # the most probable tokens, usually including this one
     weights: tuple[float, ...] | None = None  # attention weight of each position
-    forced: bool = False  # whether the weights were given from outside
+    forced: bool = False  # True if the caller set the weights
     copied: float | None = None  # probability of copying at this step, for decoders that copy
 
 
 class Branch(NamedTuple):
-    """A symbol that a beam search kept, after those before it; the end symbol is the token ""."""
+    """A token that a beam search kept, after its prefix; the end token is ""."""
 
     token: str
-    parent: int  # the number of the branch before it in the list; -1 for a first symbol
-    probability: float  # given the symbols before it
-    kept: bool  # whether it leads to one of the answers or was dropped by the beam
+    parent: int  # index of the previous branch in the list; -1 for a first token
+    probability: float  # given the tokens before it
+    kept: bool  # True if it leads to an answer, False if the beam dropped it
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,8 +74,8 @@ class Explanation:
     nbest: tuple[Candidate, ...]
     sources: tuple[str, ...]  # a label for each position
     steps: tuple[ExplainedStep, ...]
-    attention: str | None = None  # its kind
-    exclusive: bool = False  # the weights of a step sum to 1
+    attention: str | None = None  # the kind of attention
+    exclusive: bool = False  # True if the weights of a step sum to 1
     best: tuple[tuple[bool, ...], ...] | None = None  # the most probable segments of each step
     tree: tuple[Branch, ...] | None = None
     # Further attention: the sentences of a document, attention between two texts, and the tree of each text.

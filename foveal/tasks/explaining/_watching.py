@@ -16,7 +16,7 @@ from torch import Tensor
 from ...networks import SearchStep
 from ..base._speaking import Speaking
 
-DEAD = -2  # for hypotheses without a branch: the beam is wider than the number of continuations
+DEAD = -2  # marks hypotheses without a branch: the beam is wider than the number of continuations
 ROOT = -1
 
 
@@ -29,7 +29,7 @@ class Kept(NamedTuple):
 
 
 class WatchedState(NamedTuple):
-    """Where a search is, and where it has been."""
+    """The state of a search and the branches that it has kept."""
 
     state: Any
     step: int = 0
@@ -64,7 +64,7 @@ class Watched:
         )
 
     def reorder(self, state: WatchedState, parents: Int[Tensor, "1 k"]) -> WatchedState:
-        """Hypothesis k continues `parents[0, k]`."""
+        """Reorder the hypotheses: hypothesis k continues `parents[0, k]`."""
         rows = parents[0].tolist()
         assert state.log_probs is not None
         return state._replace(
@@ -79,7 +79,7 @@ class Watched:
 
     def _grown(self, state: WatchedState, tokens: Tensor) -> tuple[int, ...]:
         """Return the branch of each hypothesis with its new token."""
-        if state.log_probs is None:  # the begin symbol
+        if state.log_probs is None:  # the begin token
             return state.branches
         chosen = state.log_probs[0].gather(1, tokens[0].unsqueeze(1)).squeeze(1).tolist()
         branches = list[int]()

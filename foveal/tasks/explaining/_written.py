@@ -1,9 +1,9 @@
-"""How a model came to an output that it wrote: the search again, with everything about it kept.
+"""Explain a generated output: repeat the search and record its steps, alternatives and attention.
 
     alternatives of step t = the largest of p( . | y_<t, x )
-    weights of step t      = what was read to choose y_t
+    weights of step t      = attention that the model used to choose y_t
 
-Axes: K hypotheses, S places, W tokens of the vocabulary.
+Axes: K hypotheses, S positions, W tokens of the vocabulary.
 """
 
 import math
@@ -43,7 +43,7 @@ class AbstractExplainedWriting(AbstractWriting[Writer, Spec], Generic[Writer, Sp
 
 
 class _Replayed(NamedTuple):
-    """The steps of one output, and the segments that each chose."""
+    """The steps of one output, and the segments that each step selected."""
 
     steps: tuple[ExplainedStep, ...]
     best: tuple[tuple[bool, ...], ...] | None

@@ -1,4 +1,4 @@
-"""Captioning: a picture to a text. Image to markup, descriptions of images and of clips.
+"""Captioning: generate a text for a picture or a clip, such as a description or the markup of a formula.
 
     loss = - sum over t of log p(y_t | y_<t, x)  (smoothed)
            + doubly_stochastic * sum over s of (1 - sum over t of w[t, s])^2       read every position once
@@ -63,7 +63,7 @@ from ..explaining._written import AbstractExplainedWriting
 from ._distortion import DistortionSpec, distorted
 from ._pictures import AbstractView, Seen, in_ink, shown, view_of
 
-_DEEPEST = 32  # braces inside each other
+_DEEPEST = 32  # the maximum depth of nested braces
 
 
 @final
@@ -249,14 +249,14 @@ class Captioning(AbstractExplainedWriting[Captioner, "CaptioningSpec"]):
 
     @property
     def _tokenize(self) -> str:
-        """How BLEU cuts texts."""
+        """The tokenizer of BLEU."""
         return "none" if isinstance(self.spec.target, WhitespaceSpec) else "13a"
 
 
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CaptioningSpec(AbstractTaskSpec[Captioning]):
-    """Captioning of a picture by a text."""
+    """Captioning: generate a text for a picture."""
 
     kind: Literal["captioning"] = "captioning"
     image: ImageSpec = setting(ImageSpec(), "size and channels of the images")

@@ -2,7 +2,7 @@
 
 A prediction reads a picture two or three times (its size, its pixels, its layout), and an image may have ten questions.
 The key is the file and its modification time, so a changed file is read again. Folders of frames are not cached,
-because the folder does not show when a frame changed.
+because the modification time of a folder does not change when a frame does.
 """
 
 import threading
@@ -14,9 +14,9 @@ from typing import TypeAlias, final
 from jaxtyping import UInt8
 from torch import Tensor
 
-MOST_BYTES = 1 << 26  # bytes of pixels: some 450 images of 224 x 224
+MOST_BYTES = 1 << 26  # bytes of pixels: about 450 images of 224 x 224
 
-Version: TypeAlias = tuple[str, int, int]  # file, time of its last change, bytes
+Version: TypeAlias = tuple[str, int, int]  # file, modification time, size in bytes
 
 
 @final

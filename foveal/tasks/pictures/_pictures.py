@@ -31,7 +31,7 @@ _STEP = 32  # pixels
 
 
 class Seen(NamedTuple):
-    """Pictures as models are given them, and which pixels are real."""
+    """Pictures as model input, with a mask that is True on real pixels."""
 
     pictures: Float[Tensor, "B *F C h w"]  # from 0 for white to 1 for black
     mask: Bool[Tensor, "B *F h w"]
@@ -43,14 +43,14 @@ def in_ink(pictures: Float[Tensor, "B *F C h w"], mask: Bool[Tensor, "B *F h w"]
 
 
 class AbstractView(ABC):
-    """How a task reads pictures, pads them, and names their positions."""
+    """Reads pictures for a task, pads them, and labels their positions."""
 
     def __init__(self) -> None:
         self._cache = PictureCache()
 
     @abstractmethod
     def input(self, example: Example) -> Picture | Clip:
-        """The source of an example as the type of input that is read."""
+        """Return the source of an example as a picture or a clip."""
 
     def read(self, source: Picture | Clip) -> UInt8[Tensor, "*F C h w"]:
         """Read an image or a clip; files are cached."""
@@ -64,7 +64,7 @@ class AbstractView(ABC):
 
     @abstractmethod
     def seen(self, pictures: Sequence[UInt8[Tensor, "... _ _ _"]]) -> Seen:
-        """Pictures of any sizes in one batch."""
+        """Collate pictures of any sizes into one batch."""
 
     @abstractmethod
     def padded(self, picture: UInt8[Tensor, "*F C h w"]) -> tuple[int, ...]:
@@ -84,10 +84,10 @@ class AbstractView(ABC):
 
     @abstractmethod
     def names(self, picture: UInt8[Tensor, "*F C h w"]) -> tuple[str, ...]:
-        """A label for each of them."""
+        """Return a label for each real position of a picture."""
 
     def settled(self, pictures: Sequence[UInt8[Tensor, "... _ _ _"]]) -> Seen:
-        """Pictures of one size class, padded to its size."""
+        """Collate pictures of one size class, padded to its size."""
         found, sizes = self.seen(pictures), self.padded(pictures[0])
         missing = [size - real for size, real in zip(sizes, found.mask.shape[1:], strict=True)]
         around = [more for size in reversed(missing) for more in (0, size)]
@@ -97,8 +97,8 @@ class AbstractView(ABC):
 
 @final
 class Grid(AbstractView):
-    """One image as cells; there are `down` times fewer of them than pixels in height, and `right` times
-    in width. They are centered on every so many pixels, or lie side by side as patches.
+    """Divides an image into cells; the grid has `down` times fewer rows than the image has pixels, and `right`
+    times fewer columns. Cells are centered on pixels at regular intervals, or are adjacent patches.
     """
 
     def __init__(
@@ -146,7 +146,7 @@ class Grid(AbstractView):
 
     @override
     def names(self, picture: UInt8[Tensor, "C h w"]) -> tuple[str, ...]:
-        """The row and the column of every cell, from 1 on."""
+        """Return the row and the column of each cell, counted from 1."""
         layout = self.layout(picture)
         rows, columns = range(1, (layout.rows or 0) + 1), range(1, (layout.columns or 0) + 1)
         return tuple(f"{row},{column}" for row in rows for column in columns)
@@ -154,7 +154,7 @@ class Grid(AbstractView):
 
 @final
 class Reel(AbstractView):
-    """A clip as frames, of which a grid pads the pixels."""
+    """Reads a clip as frames; a grid pads the pixels of each frame."""
 
     def __init__(self, grid: Grid, max_frames: int) -> None:
         super().__init__()
@@ -186,7 +186,7 @@ class Reel(AbstractView):
 
     @override
     def layout(self, picture: UInt8[Tensor, "F C h w"]) -> Layout:
-        return Layout("grid", 1, len(picture))  # a strip of film
+        return Layout("grid", 1, len(picture))  # one row of frames
 
     @override
     def names(self, picture: UInt8[Tensor, "F C h w"]) -> tuple[str, ...]:
@@ -199,7 +199,7 @@ def view_of(
     encoder: AbstractImageEncoderSpec | FramesEncoderSpec,
     max_frames: int = 16,
 ) -> AbstractView:
-    """How pictures are looked at that are read so, for this encoder; `owner` is whose spec it is."""
+    """Return the view for this image spec and encoder; `owner` names the spec in error messages."""
     if encoder.num_channels is None:
         raise ValueRangeError(
             f"{owner}: frames are images, got an encoder of vectors. Set encoder.frame to image."
@@ -220,6 +220,6 @@ def view_of(
 
 
 def shown(picture: UInt8[Tensor, "*F C h w"]) -> UInt8[np.ndarray, "h W c"]:
-    """A picture to be drawn: channels last, and the frames of a clip side by side."""
+    """Convert a picture for display: channels last, and the frames of a clip side by side."""
     pixels = picture.movedim(-3, -1).numpy()
     return np.concatenate(pixels, axis=1) if pixels.ndim == 4 else pixels

@@ -33,7 +33,7 @@ from ._pictures import AbstractView, in_ink, shown, view_of
 
 @final
 class VideoClassification(AbstractLabeling[VideoClassifier, "VideoClassificationSpec"]):
-    """Clips to labels."""
+    """Classification of clips."""
 
     @override
     def encode(self, example: Example) -> Encoded:
@@ -45,7 +45,7 @@ class VideoClassification(AbstractLabeling[VideoClassifier, "VideoClassification
 
     @override
     def loss(self, batch: PictureBatch, state: Any = None) -> Loss:
-        """Summed over clips."""
+        """Compute the loss, summed over clips."""
         batch = move(batch, self.device)
         assert isinstance(batch.text, LabeledBatch)
         found = self.model(*in_ink(*batch.for_each()))
@@ -53,17 +53,17 @@ class VideoClassification(AbstractLabeling[VideoClassifier, "VideoClassification
 
     @override
     def symbols(self, example: Example) -> list[str]:
-        """A clip has none."""
+        """Return no tokens: a clip has none."""
         return []
 
     @override
     def size(self, example: Example) -> int:
-        """Frames, of the size class of the clip."""
+        """Return the number of frames in the size class of the clip."""
         return self.view.num_places(self.picture(example))
 
     @cached_property
     def view(self) -> AbstractView:
-        """How clips are looked at."""
+        """The view that reads and pads clips."""
         spec = self.spec
         return view_of("VideoClassificationSpec", spec.image, spec.model.encoder, spec.max_frames)
 
@@ -104,7 +104,7 @@ class VideoClassification(AbstractLabeling[VideoClassifier, "VideoClassification
             return Labeled(found.log_probs, no_trace)
 
         def trace(number: int, label: str) -> AttentionTrace:
-            """How much each frame counted."""
+            """Return the attention weight of each frame."""
             names = self.view.names(clips[number])
             return AttentionTrace(
                 kind=pooling.kind,
@@ -120,7 +120,7 @@ class VideoClassification(AbstractLabeling[VideoClassifier, "VideoClassification
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
 class VideoClassificationSpec(AbstractTaskSpec[VideoClassification]):
-    """One label for a clip."""
+    """Classification of a clip by one label."""
 
     kind: Literal["video_classification"] = "video_classification"
     image: ImageSpec = setting(ImageSpec(), "size and channels of the frames")
@@ -144,7 +144,7 @@ class VideoClassificationSpec(AbstractTaskSpec[VideoClassification]):
 
     @override
     def build(self, vocabularies: Vocabularies) -> VideoClassification:
-        """The task, with fresh weights."""
+        """Build the task with fresh weights."""
         view_of("VideoClassificationSpec", self.image, self.model.encoder, self.max_frames)
         labels = vocabularies.labels_of("VideoClassification")
         model = self.model.build(num_classes=len(labels))
@@ -153,6 +153,6 @@ class VideoClassificationSpec(AbstractTaskSpec[VideoClassification]):
 
     @override
     def build_from(self, examples: Iterable[Example]) -> VideoClassification:
-        """The task for these training examples, whose clips are not read for it."""
+        """Build the task with the labels of these training examples. The clips are not read."""
         counted = Tally.of(Symbols(labels=[label_of(example)]) for example in examples)
         return self.build(counted.vocabularies())

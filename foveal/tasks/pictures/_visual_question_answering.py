@@ -1,10 +1,10 @@
-"""Visual questions: a question about an image, answered by one label.
+"""Visual question answering: a question about an image, answered by one label.
 
     loss = - log p(answer | image, question)
 
 The source of an example is a `PictureQuestion`. Words are in lower case, without the question mark at the end.
 
-Axes: B questions, h and w height and width in pixels, S words of the question, R places of the grid.
+Axes: B questions, h and w height and width in pixels, S words of the question, R positions of the grid.
 """
 
 from collections.abc import Sequence
@@ -45,7 +45,7 @@ _KIND = 2  # leading words that define the kind of a question
 
 @final
 class VisualQuestionAnswering(AbstractLabeling[VQAModel, "VisualQuestionAnsweringSpec"]):
-    """Images and questions to answers."""
+    """Answers questions about images."""
 
     @override
     def encode(self, example: Example) -> Encoded:
@@ -59,7 +59,7 @@ class VisualQuestionAnswering(AbstractLabeling[VQAModel, "VisualQuestionAnswerin
 
     @override
     def loss(self, batch: PictureBatch, state: Any = None) -> Loss:
-        """Summed over questions."""
+        """Compute the loss, summed over questions."""
         batch = move(batch, self.device)
         text, seen = batch.text, in_ink(batch.pictures, batch.pictures_mask)
         assert isinstance(text, LabeledBatch)
@@ -68,17 +68,17 @@ class VisualQuestionAnswering(AbstractLabeling[VQAModel, "VisualQuestionAnswerin
 
     @override
     def symbols(self, example: Example) -> list[str]:
-        """The words of the question."""
+        """Return the words of the question."""
         return self.spec.words(example.input_as(PictureQuestion).question)
 
     @override
     def kind(self, example: Example) -> str:
-        """The first words of the question."""
+        """Return the first words of the question."""
         return " ".join(self.symbols(example)[:_KIND])
 
     @cached_property
     def view(self) -> AbstractView:
-        """How images are looked at."""
+        """The view that reads and pads images."""
         return view_of("VisualQuestionAnsweringSpec", self.spec.image, self.spec.model.encoder)
 
     def picture(self, example: Example) -> UInt8[Tensor, "C h w"]:
@@ -124,7 +124,7 @@ class VisualQuestionAnswering(AbstractLabeling[VQAModel, "VisualQuestionAnswerin
         cells = self.view.places(seen.mask)
 
         def trace(number: int, label: str) -> AttentionTrace:
-            """Where the question looked."""
+            """Return the attention weight of each position of the image."""
             return AttentionTrace(
                 kind=attention.kind,
                 sources=self.view.names(pictures[number]),
@@ -142,7 +142,7 @@ class VisualQuestionAnswering(AbstractLabeling[VQAModel, "VisualQuestionAnswerin
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
 class VisualQuestionAnsweringSpec(AbstractTextSpec[VisualQuestionAnswering]):
-    """A question about an image."""
+    """Visual question answering: a question about an image, answered by one label."""
 
     kind: Literal["visual_question_answering"] = "visual_question_answering"
     image: ImageSpec = setting(ImageSpec(), "size and channels of the images")
@@ -184,7 +184,7 @@ class VisualQuestionAnsweringSpec(AbstractTextSpec[VisualQuestionAnswering]):
 
     @override
     def build(self, vocabularies: Vocabularies) -> VisualQuestionAnswering:
-        """The task, with fresh weights."""
+        """Build the task with fresh weights."""
         view_of("VisualQuestionAnsweringSpec", self.image, self.model.encoder)
         model = self.model.build(
             vocabulary=len(vocabularies.source),

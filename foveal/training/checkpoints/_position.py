@@ -175,7 +175,7 @@ def num_affordable(spec: TrainingSpec, at: Position, num: int, num_scored: int) 
 
 
 def evaluation_due(spec: TrainingSpec, at: Position, num_validated: int) -> bool:
-    """Whether a validation of `num_validated` examples is due after the latest step."""
+    """Return True if a validation of `num_validated` examples is due after the latest step."""
     since = at.step - at.evaluated_step
     if spec.evaluate_every is not None:
         return since >= spec.evaluate_every

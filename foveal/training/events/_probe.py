@@ -44,7 +44,7 @@ class Probing:
         self._since, self._first_step = self._clock(), step
 
     def due(self, step: int) -> bool:
-        """Whether there is time for a probe after this step."""
+        """Return True if there is time for a probe after this step."""
         num_steps = step - self._first_step
         if not self._probes or num_steps < 1:
             return False
