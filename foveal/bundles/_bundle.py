@@ -41,7 +41,7 @@ _SPEC, _VOCABULARY, _WEIGHTS, _CALIBRATION = (
 # Maximum number of JSON bytes in addition to the size of the weights. Parsed JSON takes up to 25 times the memory of
 # its text; a vocabulary of 100,000 words has about 1.5 MB.
 _MOST_JSON = 8 << 20
-_MOST_HEADER = 1 << 20  # bytes: names and shapes of some 8,000 tensors
+_MOST_HEADER = 1 << 20  # bytes: names and shapes of about 8,000 tensors
 # The square of a weight must be finite in float32. Trained weights are far below this.
 _MOST_WEIGHT = 1e18
 _MOST_REASON = 400  # characters of another error's message that our message quotes

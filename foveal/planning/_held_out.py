@@ -22,7 +22,7 @@ FILES = "files.json"
 ONE_IN = 10
 MOST = 1000  # examples held out: enough for model selection, and few enough to decode often
 
-_Rule = Callable[[int, Example], bool]  # whether the example with this number is held out
+_Rule = Callable[[int, Example], bool]  # True if the example with this number is held out
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,7 +3,7 @@
     text shards -> token counts of each -> vocabularies -> parts of each -> corpus.json
 
     counts/NAME.json         token counts of a shard
-    NAME-00000.safetensors   its encoded examples, some thousands in a part
+    NAME-00000.safetensors   its encoded examples, a few thousand in each part
     NAME.rejects.jsonl       line, reason; only if lines were rejected
     NAME.json                counts and checksums, after the parts
     corpus.json              the parts of all shards, and the vocabularies; written last

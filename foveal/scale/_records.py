@@ -1,4 +1,4 @@
-"""The record of a finished shard, which proves that it need not be computed again."""
+"""Records of finished shards. A shard with a valid record is not computed again."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass

@@ -1,4 +1,4 @@
-"""Pair classification: one label for two texts, whose words read each other.
+"""Pair classification: one label for two texts, whose words attend to each other.
 
     loss = - log p(label | first text, second text)  (smoothed)
 

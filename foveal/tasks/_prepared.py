@@ -1,4 +1,4 @@
-"""Tasks on a prepared corpus, whose vocabularies were fixed when the corpus was made."""
+"""Tasks for a prepared corpus, which fixes their vocabularies."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace

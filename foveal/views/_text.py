@@ -86,7 +86,7 @@ def _width(grapheme: str) -> float:
 
 
 def width(text: str) -> float:
-    """Estimate the rendered width of a text in ems, rather too wide than too narrow."""
+    """Estimate the rendered width of a text in ems; the estimate is rather too wide than too narrow."""
     return math.fsum(_width(match[0]) for match in regex.finditer(r"\X", text))
 
 

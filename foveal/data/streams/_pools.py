@@ -21,7 +21,7 @@ from ._prepared import PreparedCorpus
 
 Encode: TypeAlias = Callable[[Example], Encoded | None]
 
-POOL_SIZE = 1 << 22  # ids: 16 MB, some 150,000 words or 50,000 sentences
+POOL_SIZE = 1 << 22  # ids: 16 MB, about 150,000 words or 50,000 sentences
 BLOCK = 1 << 18  # bytes of a plain file that are read in a row: a pool has a dozen of them
 STRETCH = 4  # examples read in a row, before the consumer of the pool may do other work
 _LINE_BITS = 40  # bits of an index for the line; the higher bits identify the shard

@@ -86,7 +86,7 @@ def align(
         threshold: The minimum probability of a link; for `posterior` only.
         units: Link words or tokens. Defaults to words if outputs are texts, tokens if outputs are single words.
         reverse: A transduction from targets to sources.
-        symmetrization: How to merge the links of both directions, if there is a reverse model.
+        symmetrization: Method to merge the links of both directions, if there is a reverse model.
 
     Returns:
         Links and weights of each example, in the order of the examples.

@@ -1,7 +1,7 @@
 """Padding invariance: the content and the amount of padding must not change any result.
 
     more     largest change of log p(answer) when every text gets three more positions of padding
-    holds    the same when all padding, with these positions, holds another token
+    holds    largest change of log p(answer) when all padding, old and new, is another token
     marked   fraction of positions that are marked as real but hold the padding token
 
 Axes: B examples.

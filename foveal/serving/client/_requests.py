@@ -23,7 +23,7 @@ _BUSY = 503
 _FAULTS = range(500, 600)
 _FIRST_DELAY, _MOST_DELAY = 0.1, 10.0
 _MOST_DIGITS = 10  # in a number of seconds
-MOST_BYTES = 256 << 20  # per answer; the longest answers of our server are some tens of megabytes
+MOST_BYTES = 256 << 20  # per answer; the longest answers of our server take tens of megabytes
 _FIELDS = tuple(one.name for one in fields(Model))
 
 

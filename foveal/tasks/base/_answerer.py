@@ -89,7 +89,7 @@ class AbstractPredicting(ABC):
 
         Args:
             examples: An example or a text, or a list of them.
-            settings: How to search; defaults to the settings of the spec.
+            settings: Search settings; defaults to the settings of the spec.
 
         Returns:
             A prediction, or a list of predictions in the order of the examples.

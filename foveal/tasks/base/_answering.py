@@ -53,7 +53,7 @@ class AbstractAnswering(AbstractPredicting):
     vocabularies: Vocabularies
     calibration: Calibration
     prediction: PredictionSpec  # default search settings
-    is_complete: bool  # whether the candidates of an example are all possible answers
+    is_complete: bool  # True if the candidates of an example are all possible answers
     least_rows = 2  # minimum batch size; models that are not prepared for search need more
 
     @property

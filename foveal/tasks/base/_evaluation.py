@@ -52,7 +52,7 @@ class Evaluation:
     known: Container[str]  # source tokens in the vocabulary of the model
     rare: Container[str]
     kinds: Sequence[str | None] = ()  # the kind of each example, if there are kinds
-    trivial: Callable[[], Sequence[Baseline]] = tuple  # answers without a model
+    trivial: Callable[[], Sequence[Baseline]] = tuple  # baselines that need no model
 
     @property
     def value(self) -> float:

@@ -20,7 +20,7 @@ class Looked(NamedTuple):
 
 
 class Forced(NamedTuple):
-    """The right answers under a model. By default, a task gives only its total loss."""
+    """The likelihood of the right answers under a model. By default, a task computes only its total loss."""
 
     log_prob: Float[Tensor, " B"]  # log-probability of each answer, with its gradient
     num_symbols: int

@@ -48,7 +48,7 @@ class Labeled(NamedTuple):
 
 @runtime_checkable
 class LabelingSpec(Protocol):
-    """Shared fields of the specs of these tasks."""
+    """Shared fields of the specs of tasks that predict one label."""
 
     @property
     def kind(self) -> str:

@@ -41,7 +41,7 @@ class Prediction(NamedTuple):
     output: str
     score: float
     confidence: float  # the calibrated probability that the output is right
-    nbest: tuple[Candidate, ...]  # the best first, the output itself among them
+    nbest: tuple[Candidate, ...]  # best first, including the output
     token_probabilities: tuple[float, ...] = ()  # model probability of each token of the output
     trace: AttentionTrace | None = None  # attention of the model, if requested
 

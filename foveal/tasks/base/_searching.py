@@ -64,7 +64,7 @@ class Member(Protocol):
         ...
 
     def layout(self, example: Example) -> Layout:
-        """Return the layout of these positions."""
+        """Return the layout of the positions that the encoder reads."""
         ...
 
     @property

@@ -28,7 +28,7 @@ class Speaking:
         self.num_tokens = stepper.num_tokens
 
     def start(self, memory: Memory) -> SteppingState:
-        """The state before the first token."""
+        """Return the state before the first token."""
         return self._stepper.start(memory)
 
     def batch_size(self, state: Any) -> int:

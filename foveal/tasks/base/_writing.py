@@ -50,7 +50,7 @@ class WritingModelSpec(Protocol):
 
 @runtime_checkable
 class WritingSpec(Protocol):
-    """Shared fields of the specs of these tasks."""
+    """Shared fields of the specs of tasks that generate a text."""
 
     @property
     def kind(self) -> str:
@@ -131,7 +131,7 @@ class AbstractWriting(AbstractAnsweringTask[Writer], Generic[Writer, Spec]):
 
     @abstractmethod
     def layout(self, example: Example) -> Layout:
-        """Return the layout of these positions."""
+        """Return the layout of the positions that the encoder produces."""
 
     @abstractmethod
     def limit(self, example: Example, settings: PredictionSpec | None = None) -> int:

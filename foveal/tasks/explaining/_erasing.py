@@ -1,4 +1,4 @@
-"""Inputs in which one position cannot be read.
+"""Copies of an input, each with one erased position.
 
 Axes: S positions of the input, R = S + 1 inputs: the whole input, then one input for each erased position.
 """

@@ -1,7 +1,7 @@
 r"""Random distortion of pictures during training, similar to the variation between handwritings.
 
-    pixel of the new picture = k F (pixel of the old one + waves), k such that all of it stays in the frame
-    F = turned . slanted . stretched, about the middle
+    pixel of the new picture = k F (pixel of the old one + waves), where k keeps the whole picture in the frame
+    F = rotation . slant . stretch, about the center
 
 The amount of distortion is also random, from none to the maximum of the spec: interpolation between pixels blurs, and a
 model that is trained only on blurred pictures would not recognize sharp ones.
