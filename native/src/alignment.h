@@ -4,7 +4,7 @@
 //   weights    w[v, m] = a[from(v, m)] exp( moves[v, m] ) / a[v]  =  p( move m | the path visits v )
 //   outside    p[u]    = sum over moves m out of u, into v, of w[v, m] p[v]
 //
-// Sums over paths have their exponents apart (`scaled.h`); what follows are probabilities, in the type T.
+// Sums over paths store their exponents separately (`scaled.h`); weights and marginals are probabilities of type T.
 
 #pragma once
 
@@ -15,7 +15,7 @@ namespace foveal {
 namespace FOVEAL_ISA {
 namespace alignment {
 
-// A mantissa grows by less than 2^2.1 and shrinks by at most 2^0.5 a step: over so many it needs no care.
+// A mantissa grows by less than 2^2.1 and shrinks by at most 2^0.5 per step: kSteps steps need no rescaling.
 constexpr int64_t kSteps = 8;
 
 // The sum over the paths into the nodes of one step. `cell` holds the scores and gets the three terms.
@@ -25,7 +25,7 @@ FOVEAL_INLINE Scaled<T> join(const Front<T>& mantissa, const Front<double>& expo
   const auto by_match = exponent.corner + match.exponent;
   const auto by_source = exponent.above + source.exponent;
   const auto by_target = exponent.left + target.exponent;
-  // Where nothing arrives all three may be -inf, of which no difference can be taken.
+  // At an unreachable node, all three may be -inf, and differences would be NaN.
   const auto top = max(max(by_match, by_source), max(by_target, Lanes<double>::of(kLowestExponent)));
   cell[0] = mantissa.corner * match.mantissa * power_of_two<T>(by_match - top);
   cell[1] = mantissa.above * source.mantissa * power_of_two<T>(by_source - top);
@@ -33,8 +33,7 @@ FOVEAL_INLINE Scaled<T> join(const Front<T>& mantissa, const Front<double>& expo
   return {cell[0] + cell[1] + cell[2], top};
 }
 
-// The inside pass. `cells` has room for one strip, or for all if the weights are to be kept there. Gives
-// log Z.
+// The inside pass; returns log Z. `cells` has room for one strip, or for all strips if it keeps the weights.
 template <bool keep, class T>
 double inside(const Grid& grid, const T* item, Lanes<T>* cells) {
   const Reader<T> scores(grid, item);
@@ -72,7 +71,7 @@ double inside(const Grid& grid, const T* item, Lanes<T>* cells) {
                       : -std::numeric_limits<double>::infinity();
 }
 
-// Totals over what crosses each antidiagonal: its nodes, and the matches that pass it.
+// Total probability that crosses each antidiagonal: its nodes, and the matches that jump over it.
 template <class T>
 class Crossings {
  public:
@@ -86,10 +85,10 @@ class Crossings {
   T total(int64_t antidiagonal) const { return sum(totals_[antidiagonal + 1]); }
 
  private:
-  Buffer<Lanes<T>> totals_;  // of the antidiagonal before the first, then of each
+  Buffer<Lanes<T>> totals_;  // for the antidiagonal before the first, then for each
 };
 
-// Weights become marginals, and go to `out`.
+// Turns weights into marginals, and writes them to `out`.
 template <class T>
 void outside(const Grid& grid, bool possible, Lanes<T>* cells, T* out) {
   Buffer<T> row(grid.stride());
@@ -109,8 +108,8 @@ void outside(const Grid& grid, bool possible, Lanes<T>* cells, T* out) {
       back.leave(n, cell);
     }
   }
-  // A path crosses each antidiagonal. Rounding moves the total off 1 a little more with every step: put
-  // it back. Where there is no path it is 0 and stays so.
+  // A path crosses each antidiagonal, so its total is 1. Rounding errors accumulate with every step: rescale
+  // the total to 1. Without any path, the total is 0 and stays 0.
   Buffer<T> scales(grid.antidiagonals());
   for (int64_t d = 0; d < grid.antidiagonals(); ++d) {
     const T total = crossings.total(d);

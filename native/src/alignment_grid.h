@@ -1,13 +1,13 @@
-// The grid of a monotone alignment, one item at a time, and how its nodes stand in the lanes.
+// The grid of a monotone alignment, one item at a time, and the layout of its nodes in the lanes.
 //
-// Nodes of an antidiagonal do not depend on each other. Rows are cut into strips, one row in each lane; at
-// step n of a strip, lane l is at column n - l. So the node to the left is the same lane one
-// step before, the node above is the lane before it one step before, and the one above to the left the
-// lane before it two steps before. The first lane takes what the last lane of the strip above has left
-// in a row; going back from the end, the last lane takes what the first one of the strip below has left.
+// Nodes of an antidiagonal do not depend on each other. Rows are split into strips, one row in each lane; at
+// step n of a strip, lane l is at column n - l. The left neighbor is therefore in the same lane one step
+// earlier, the upper neighbor in the previous lane one step earlier, and the upper left neighbor in the
+// previous lane two steps earlier. The first lane reads the row that the last lane of the strip above has
+// stored; in backward passes, the last lane reads the row stored by the first lane of the strip below.
 //
-// In memory, (R, C, 3), the number after next of lane l is always at the same distance from that of lane
-// l + 1, 3 C - 3: what the lanes read step by step is a transposition (`gather`).
+// In memory, (R, C, 3), the values that lanes l and l + 1 read in one step are always 3 C - 3 apart: the
+// accesses of the lanes over several steps are a transposition (`gather`).
 
 #pragma once
 
@@ -43,13 +43,13 @@ class Grid {
   int64_t size() const { return all_rows_ * all_columns_ * 3; }  // numbers of an item
   int64_t real_size() const { return rows_ * columns_ * 3; }
   bool is_whole() const { return real_size() == size(); }
-  // Whether the real nodes stand together in a corner, as they do with padding at the end.
+  // Whether the real nodes are contiguous in a corner, as with padding at the end.
   bool is_dense() const { return row_places_[rows_ - 1] == rows_ - 1 && column_places_[columns_ - 1] == columns_ - 1; }
-  // Where the moves into a real node stand in an item.
+  // Offset of the moves into a real node within an item.
   int64_t place(int64_t row, int64_t column) const {
     return (row_places_[row] * all_columns_ + column_places_[column]) * 3;
   }
-  // How far apart rows stand, once holes are left out.
+  // Distance between rows after removing holes.
   int64_t row_stride() const { return 3 * (is_dense() ? all_columns_ : columns_); }
 
  private:
@@ -65,7 +65,7 @@ class Grid {
   Buffer<int64_t> row_places_, column_places_;
 };
 
-// The numbers of an item in order to be read: in place, or without holes.
+// Reads the numbers of an item: in place, or from a copy without holes.
 template <class T>
 class Reader {
  public:
@@ -78,7 +78,7 @@ class Reader {
       }
     }
   }
-  // The three numbers of each step of a strip; `fill` for what leads nowhere or comes from outside.
+  // The three numbers of each step of a strip; `fill` for moves from or to nodes outside the grid.
   void read(const Grid& grid, int64_t strip, T fill, Lanes<T>* cells) const {
     const int64_t rows = grid.rows_of(strip), steps = grid.steps_of(strip), stride = grid.row_stride();
     gather(numbers_ + strip * kLanes * stride, stride - 3, static_cast<int>(rows), 3 * steps, cells);
@@ -109,7 +109,7 @@ class Reader {
   const T* numbers_;
 };
 
-// The way back: strips into an item, 0 where there is no real node.
+// Writes strips back into an item, with 0 where there is no real node.
 template <class T>
 class Writer {
  public:
@@ -117,7 +117,7 @@ class Writer {
     if (!grid.is_whole()) std::fill(item, item + grid.size(), T(0));
     if (!grid.is_dense()) numbers_ = packed_.data();
   }
-  // Lane l has numbers 3 l to 3 (l + columns) of the steps; what it holds outside belongs to other rows.
+  // Lane l has numbers 3 l to 3 (l + columns) of the steps; values outside this range belong to other rows.
   void write(const Grid& grid, int64_t strip, const Lanes<T>* cells) {
     constexpr int width = Lanes<T>::width;
     const int64_t rows = grid.rows_of(strip), count = 3 * grid.steps_of(strip), stride = grid.row_stride();
@@ -158,10 +158,10 @@ class Writer {
   T* numbers_;
 };
 
-// A recursion from the first node on, within a strip: what stands where the three moves come from.
+// A forward recursion within a strip: the values at the origins of the three moves.
 template <class Number>
 struct Front {
-  Number* row;  // of the strip above, by column; as many numbers as a strip has steps
+  Number* row;  // last row of the strip above, by column; one number for each step of a strip
   Lanes<Number> corner, above, left;
 
   Front(Number* row, Number outside) : row(row), above(Lanes<Number>::of(outside)), left(above) {}
@@ -175,10 +175,10 @@ struct Front {
   }
 };
 
-// A recursion from the last node back: the sum of what the three moves out of a node bring.
+// A backward recursion: the sum over the three moves out of a node.
 template <class T>
 struct Back {
-  T* row;  // of the strip below, by column
+  T* row;  // first row of the strip below, by column
   Lanes<T> match, upward, across;
 
   explicit Back(T* row) : row(row), match(Lanes<T>::of(T(0))), upward(match), across(match) {}

@@ -20,7 +20,7 @@ const AlignmentKernels<double>& alignment_kernels<double>() {
   return kernels().alignment_double;
 }
 
-// Something on moves, contiguous, and the items that are real.
+// A contiguous tensor on moves, and the real items.
 struct Given {
   Tensor moves;
   std::optional<Tensor> mask;
@@ -38,7 +38,7 @@ struct Given {
   }
 };
 
-// The moves between nodes that are real. The first row and the first column of nodes always are.
+// The moves between real nodes. The first row and the first column of nodes are always real.
 template <class T>
 auto moves_of(const Alignments<T>& view) {
   return [view](int64_t item, auto each) {

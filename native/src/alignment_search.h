@@ -12,13 +12,13 @@ namespace foveal {
 namespace FOVEAL_ISA {
 namespace alignment {
 
-// Where a node stands among the registers of all steps, and its lane.
+// The register index of a node, and its lane.
 inline int64_t step_of(const Grid& grid, int64_t row, int64_t column) {
   return row / kLanes * grid.stride() + column + row % kLanes;
 }
 
-// Marks the moves of one path, from the last node back; `choose(row, column)` gives the move into a node.
-// Along the first row and the first column there is one way.
+// Marks the moves of one path, from the last node back; `choose(row, column)` returns the move into a node.
+// The first row and the first column leave no choice.
 template <class Choose>
 void trace(const Grid& grid, bool* path, Choose choose) {
   std::fill(path, path + grid.size(), false);

@@ -1,13 +1,13 @@
 // The derivative of the marginals of a monotone alignment along a direction g in the scores.
 //
-// With G(path) the sum of g over the moves of a path, it is Cov(move, G). Let E[G] = 0; then it follows
-// from what is to be expected of G on either side of a node:
+// With G(path) the sum of g over the moves of a path, it is Cov(move, G). If E[G] = 0, it follows from the
+// conditional expectations of G before and after a node:
 //
 //   past[v]   = E[ G up to v | v ] = sum_m p[v, m] (g[v, m] + past[from(v, m)]) / p[v]
 //   future[u] = E[ G after u | u ] = sum over moves m out of u, into v, of p[v, m] (g[v, m] + future[v]) / p[u]
 //   tangent   = p[v, m] ( past[from(v, m)] + g[v, m] + future[v] )
 //
-// Marginals are all that is kept; where a node has no probability, nothing depends on the quotient.
+// Only the marginals are kept. At a node of probability 0, nothing depends on the quotient.
 
 #pragma once
 
@@ -17,7 +17,7 @@ namespace foveal {
 namespace FOVEAL_ISA {
 namespace alignment {
 
-// The parts of an item by strips, three registers a step.
+// The moves of an item by strips, three registers per step.
 template <class T>
 struct Slopes {
   Buffer<Lanes<T>> masses, direction, found;
@@ -26,14 +26,14 @@ struct Slopes {
         found(3 * grid.strips() * grid.stride()) {}
 };
 
-// 1 / p[v], 0 where that is 0.
+// 1 / p[v], or 0 if p[v] is 0.
 template <class T>
 FOVEAL_INLINE Lanes<T> inverse_mass(const Lanes<T>* mass) {
   return reciprocal_or_zero(mass[0] + mass[1] + mass[2]);
 }
 
-// Reads marginals and direction, and gives what G gains on each antidiagonal on average. What no path
-// reads is not part of the direction, whatever a gradient says of it.
+// Reads marginals and direction, and returns the mean increment of G on each antidiagonal. Values of the
+// direction on impossible moves are ignored.
 template <class T>
 void read_slopes(const Grid& grid, const T* marginals, const T* direction, const Slopes<T>& slopes, T* gains) {
   const Reader<T> masses(grid, marginals), along(grid, direction);
@@ -52,9 +52,9 @@ void read_slopes(const Grid& grid, const T* marginals, const T* direction, const
   for (int64_t d = 0; d < grid.antidiagonals(); ++d) gains[d] = gained.total(d);
 }
 
-// Takes from each move what G gains on average over the antidiagonals it crosses: one, or two for a match.
-// Every path crosses all of them, so all lose the same, E[G]; and the sums of what is left stay near 0
-// however long a path is, which is what float32 needs. Leaves p[v, m] (g[v, m] + past) in `found`.
+// Subtracts from each move the mean increment of G over the antidiagonals it crosses: one, or two for a match.
+// Every path crosses all antidiagonals, so this subtracts E[G] from every path. The remaining sums stay near 0
+// for paths of any length, which float32 needs. Leaves p[v, m] (g[v, m] + past) in `found`.
 template <class T>
 void look_back(const Grid& grid, const T* gains, const Slopes<T>& slopes) {
   Buffer<T> row(grid.stride());
@@ -112,8 +112,8 @@ void tangent(const Alignments<T>& given, const AlignmentTangent<T>& task, int64_
   look_back(grid, gains.data(), slopes);
   Crossings<T> crossings(grid);
   look_ahead(grid, slopes, crossings);
-  // What crosses an antidiagonal stays 1: taking out what rounding has left of its derivative keeps the
-  // error from growing with the size of the grid.
+  // The total of an antidiagonal is constant. Removing the rounding error of its derivative, which should be
+  // 0, keeps the error from growing with the size of the grid.
   for (int64_t d = 0; d < grid.antidiagonals(); ++d) gains[d] = crossings.total(d);
   Writer<T> writer(grid, task.tangent + item * grid.size());
   for (int64_t strip = 0; strip < grid.strips(); ++strip) {

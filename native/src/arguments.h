@@ -1,5 +1,5 @@
-// Checks of what an op is given. Kernels work on bare pointers and trust every size, so an op turns each
-// tensor into a contiguous one by these functions, which refuse what a kernel could not read.
+// Checks the arguments of an op. Kernels work on bare pointers and trust every size. An op makes each tensor
+// contiguous with these functions, which reject tensors that a kernel cannot read.
 
 #pragma once
 
@@ -44,7 +44,7 @@ inline bool is_floating(const Tensor& tensor) {
   return tensor.scalar_type() == ScalarType::Float || tensor.scalar_type() == ScalarType::Double;
 }
 
-// The tensor that says what sizes all others must have: float32 or float64, with so many axes. `form`
+// The tensor that determines the sizes of all others: float32 or float64, with this number of axes. `form`
 // names the axes, such as "(B, T, K)".
 inline Tensor leading(const char* name, const Tensor& given, int64_t axes, const char* form) {
   if (given.is_cpu() && is_floating(given) && given.dim() == axes) return dense(given);
@@ -72,7 +72,7 @@ inline std::optional<Tensor> fitting_mask(const std::optional<Tensor>& given, in
   return fitting("mask", given, ScalarType::Bool, {batch, places});
 }
 
-// Draws for each item, float64 (S, B, places), with any S.
+// Uniform random numbers for each item, float64 (S, B, places), with any S.
 inline Tensor fitting_draws(const char* name, const Tensor& given, ScalarType type, int64_t batch, int64_t places) {
   if (given.dim() != 3) refuse(name, "a tensor with three axes (S, B, draws)", given);
   return fitting(name, given, type, {given.size(0), batch, places});
@@ -85,7 +85,7 @@ inline Tensor fitting_transitions(const Tensor& given, ScalarType type, int64_t 
   return fitting("transitions", given, type, {items, tables, states, states});
 }
 
-// Numbers on pairs of places, float32 or float64.
+// Numbers on pairs of positions, float32 or float64.
 inline Tensor fitting_squares(const char* name, const Tensor& given, const char* form) {
   const Tensor squares = leading(name, given, 3, form);
   if (squares.size(1) != squares.size(2)) refuse(name, form, given);

@@ -1,4 +1,4 @@
-// The kernels of the linear chain: which layout serves how many states.
+// The kernels of the linear chain: selects the layout by the number of states.
 
 #pragma once
 

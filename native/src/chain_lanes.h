@@ -5,9 +5,9 @@
 //   outside       m[t-1, i]  = sum_j q[t, i, j] m[t, j]
 //   tangent       see `tangent`
 //
-// The inside scores are doubles, so the range of the scores costs no accuracy; what follows are
-// probabilities and keeps the type T of the result. A step is linked if its position is real and a
-// real one stands before it. Any other step copies the state, and what it holds is never used.
+// The inside scores are doubles, so large scores cost no accuracy; all later values are probabilities
+// of the type T of the result. A step is linked if its position is real and follows a real one. Any other
+// step copies the state, and its values are never used.
 
 #pragma once
 
@@ -20,12 +20,12 @@ namespace foveal {
 namespace FOVEAL_ISA {
 namespace chain_lanes {
 
-constexpr int kMostStates = 10;  // beyond these, states in lanes are faster
+constexpr int kMostStates = 10;  // with more states, states in lanes are faster
 
 // The group of items that fills the lanes.
 struct Group {
   int64_t first;
-  int lanes;  // the others repeat the first item
+  int lanes;  // unused lanes repeat the first item
 };
 
 // Which positions are real and which steps linked, 1 or 0 in each lane.
@@ -47,7 +47,7 @@ class Links {
     }
   }
   bool masked() const { return masked_; }
-  // What a lane holds where the position is real, and otherwise something else.
+  // Selects the first value in lanes whose position is real, and the second value in the others.
   FOVEAL_INLINE Lanes<T> where_real(int64_t t, const Lanes<T>& x, const Lanes<T>& other) const {
     return masked_ ? where_positive(real_[t], x, other) : x;
   }
@@ -57,7 +57,7 @@ class Links {
     if constexpr (sizeof(U) == sizeof(T)) return where_positive(linked_[t], x, other);
     else return where_positive(widen(linked_[t]), x, other);
   }
-  // A row with no real position has one labeling, the empty one, not K copies of it.
+  // A sequence without real positions has one labeling, the empty one, not K copies of it.
   FOVEAL_INLINE Lanes<double> start(int state, const Lanes<double>& score) const {
     if (!masked_ || state == 0) return score;
     const auto never = Lanes<double>::of(-std::numeric_limits<double>::infinity());
@@ -70,7 +70,7 @@ class Links {
   Lanes<T> empty_;
 };
 
-// A few steps of a tensor (B, steps, size) at a time, turned so that items are in lanes.
+// Transposes a few steps of a tensor (B, steps, size) at a time, with items in lanes.
 template <class T>
 class Steps {
  public:
@@ -98,8 +98,8 @@ class Steps {
   Buffer<Lanes<T>> block_;
 };
 
-// The inside pass; fills `conditionals` (T-1, K, K) if there are any, and `last` (K), the marginals
-// of the last position. K is known to the compiler if it is not 0.
+// The inside pass; fills `conditionals` (T-1, K, K) unless it is null, and `last` (K), the marginals
+// of the last position. A template argument K other than 0 is a compile-time constant.
 template <class T, int K>
 Lanes<T> inside(const Chain<T>& chain, Group group, const Links<T>& links, Lanes<T>* conditionals,
                 Lanes<T>* last) {
@@ -186,7 +186,7 @@ void marginals(const Chain<T>& chain, const ChainMarginals<T>& out, Group group)
       }
       total += before[i];
     }
-    // Rounding moves the total of a position off 1 a little more with every step: put it back.
+    // Rounding errors of the total of a position accumulate with every step: rescale it to 1.
     const auto scale = reciprocal_or_zero(total);
     for (int i = 0; i < states; ++i) mass[i] = links.where_linked(t, before[i] * scale, mass[i]);
   }
@@ -197,7 +197,7 @@ void marginals(const Chain<T>& chain, const ChainMarginals<T>& out, Group group)
 }
 
 // The derivative of the marginals along a direction g: with G(y) the sum of g over the parts of y,
-// it is Cov(part, G). Two vectors per position hold all that is needed, both with mean 0:
+// it is Cov(part, G). Two vectors per position are enough, both with mean 0:
 //
 //   past[t, j]   = E[ G up to t | y_t = j ]   = g[t, j] + sum_i p[t, i, j] (past[t-1, i] + g[t, i, j]) / p[t, j]
 //   future[t, i] = E[ G from t on | y_t = i ] = g[t, i] + sum_j p[t+1, i, j] (future[t+1, j] + g[t+1, i, j]) / p[t, i]
@@ -218,7 +218,7 @@ void tangent(const ChainTangent<T>& task, Group group) {
   Buffer<Lanes<T>> past(node_count), means(length), own(node_count), along(pair_count);
   Lanes<T> sums[kMostStates], future[kMostStates];
 
-  // own[t] is the direction on the nodes, centered; what padding holds is left out.
+  // own[t] is the direction on the nodes, centered; values on padding are ignored.
   for (int64_t t = 0; t < length; ++t) {
     const Lanes<T>* mass = nodes.at(t);
     Lanes<T>* mine = own.data() + t * states;
@@ -295,7 +295,7 @@ void tangent(const ChainTangent<T>& task, Group group) {
   }
 }
 
-// Two states, as in segment attention, are known to the compiler; other numbers are not.
+// Two states, as in segment attention, are a compile-time constant; other numbers are not.
 #define FOVEAL_BY_STATES(states, f, ...) \
   if ((states) == 2) {                      \
     f<T, 2>(__VA_ARGS__);                   \

@@ -77,8 +77,7 @@ void for_spoiled_in(const Chain<T>& chain, int64_t first, int64_t last, Spoil sp
   }
 }
 
-// Numbers on positions (B, T, K) and, if not null, on steps (B, T-1, K, K): NaN on those that an item reads, 0
-// elsewhere.
+// Writes positions (B, T, K) and, if not null, steps (B, T-1, K, K): NaN where an item reads, 0 elsewhere.
 template <class T>
 void spoil_item(const Chain<T>& chain, int64_t item, T* nodes, T* pairs) {
   const int64_t states = chain.states, edges = states * states, steps = chain.length - 1;
@@ -180,7 +179,7 @@ std::tuple<Tensor, Tensor> chain_nodes_tangent(Tensor unary, Tensor transitions,
   const int64_t edges = given.states * given.states;
   Tensor node_tangent = like(given.unary, {given.batch, given.length, given.states});
   Tensor transition_tangent = like(given.unary, {1, 1, given.states, given.states});
-  // Each group of items has a sum of its own, so that threads do not change the result.
+  // Each group of items has a separate sum, so the number of threads does not change the result.
   std::vector<double> sums((given.batch + kGrain - 1) / kGrain * edges);
   by_type(given.unary, [&](auto kind) {
     using T = decltype(kind);

@@ -20,7 +20,7 @@ using chain_lanes::kMostStates;
 using chain_states::Item;
 using chain_states::kNever;
 
-// Few states: one item in each lane. A pointer is a small number, held in T like all else.
+// Few states: one item in each lane. Pointers are small numbers, stored as T.
 template <class T, int K>
 void best_in_lanes(const Chain<T>& chain, int64_t* labels, T* scores, Group group) {
   const int states = K ? K : static_cast<int>(chain.states);
@@ -117,7 +117,7 @@ inline int64_t choose(const double* weights, int64_t count, double total, double
   for (int64_t i = 0; i < count; ++i) {
     if (weights[i] == 0) continue;
     running += weights[i];
-    last = i;  // rounding may leave the level unreached: the last possible one then
+    last = i;  // if rounding keeps the sum below the level, take the last possible index
     if (running > level) break;
   }
   return last;

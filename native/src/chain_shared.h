@@ -1,16 +1,16 @@
 // Linear chains of many states with one table of transitions: filtering in probability space, which
-// costs a matrix-vector product for each step and never makes a (K, K) table for one.
+// costs one matrix-vector product per step and never builds a (K, K) table for a step.
 //
 //   filter    s[t, j] = sum_i f[t-1, i] E[i, j],   f[t, j] = s[t, j] U[t, j] / c[t],   c[t] the largest
 //             with E = exp( transitions - their maximum ) and U[t] = exp( u[t] - its maximum )
 //   outside   m[t-1, i] = f[t-1, i] sum_j E[i, j] r[t, j],    r[t, j] = m[t, j] / s[t, j]
-//   pairs     f[t-1, i] E[i, j] r[t, j], which is never written down
+//   pairs     f[t-1, i] E[i, j] r[t, j], which is never stored
 //   tangent   the recurrences of chain_lanes.h with these pairs: past[t] takes E' (f past), future[t-1]
 //             takes E (r future), and the transitions E * sum_t ( f past r' + f (r future)' )
 //
-// All in double. A probability that underflows would be lost for good, and with it chains that catch
-// up later, so the numbers are watched: where scores of one step spread over more than `kSpread`, or a
-// possible state falls below `kFaint` of the best, the item is given to chain_states.h, in log-space.
+// All values are doubles. A probability that underflows would be lost, and with it chains that catch up
+// later. The pass therefore checks the range: if the scores of one step spread over more than `kSpread`, or
+// a possible state falls below `kFaint` of the best, chain_states.h computes the item in log-space.
 // Within these bounds no product underflows: 1e-100 exp(-200) exp(-200) > 1e-280.
 
 #pragma once
@@ -37,7 +37,7 @@ bool exponentiate(const T* scores, int64_t count, double* out, double* top) {
   auto lowest = Lanes<double>::of(0.0);
   for (int64_t i = 0; i < count; i += kLanes) {
     const auto shifted = widen(load_first(scores + i, count - i, T(kNever))) - highest;
-    // -inf is no spread: it is forbidden, and its exp is exactly 0.
+    // -inf does not count in the spread: it is forbidden, and its exp is exactly 0.
     const auto spread = where_less(Lanes<double>::of(std::numeric_limits<double>::lowest()), shifted, shifted, lowest);
     lowest = where_less(spread, lowest, spread, lowest);
     store_first(out + i, count - i, exp(shifted));
@@ -89,7 +89,7 @@ class Table {
   Buffer<double> forward_, backward_, dense_;
 };
 
-// What is kept of an item: f, 1 / s and the marginals m of every position.
+// The values kept for an item: f, 1 / s and the marginals m of every position.
 template <class Number>
 struct Kept {
   Number *filtered, *inverse, *mass;
@@ -180,7 +180,7 @@ void nodes(const Chain<T>& chain, const ChainNodes<T>& out, int64_t first, int64
     std::fill(kept.mass, kept.mass + length * states, 0.0);
     int64_t t = real_before(item.mask, length);
     if (t < 0 || log_partition == kNever) {
-      std::fill(kept.filtered, kept.mass, 0.0);  // so that its tangent is 0 too
+      std::fill(kept.filtered, kept.mass, 0.0);  // its tangent is then 0 too
       continue;
     }
     std::copy(kept.filtered + t * states, kept.filtered + (t + 1) * states, mass.data());
@@ -201,7 +201,7 @@ void nodes(const Chain<T>& chain, const ChainNodes<T>& out, int64_t first, int64
   }
 }
 
-// Adds one item's tangent in log-space: marginals of pairs again, and their derivative.
+// Adds one item's tangent in log-space: recomputes the marginals of pairs, and their derivative.
 template <class T>
 void tangent_by_log_space(const ChainNodesTangent<T>& task, double* on_transitions, int64_t item) {
   const Chain<T>& chain = task.chain;
@@ -298,7 +298,7 @@ void tangent(const ChainNodesTangent<T>& task, double* on_transitions, int64_t f
   for (int64_t i = 0; i < states; ++i) {
     for (int64_t j = 0; j < states; ++j) {
       const double total = totals[i * row + j];
-      if (total != 0) on_transitions[i * states + j] += table.at(i, j) * total;  // no step reads a table that is NaN
+      if (total != 0) on_transitions[i * states + j] += table.at(i, j) * total;  // no step reads a NaN
     }
   }
 }

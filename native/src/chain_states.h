@@ -1,8 +1,8 @@
-// Linear chains of many states: one item at a time, its states in the lanes. The recurrences are
-// those of chain_lanes.h.
+// Linear chains of many states: one item at a time, its states in the lanes. The recurrences are in
+// chain_lanes.h.
 //
-// A row of a (K, K) table is `blocks` registers, the last of them partly filled. Where a step is
-// not linked the state is copied, which here means that the step is left out.
+// A row of a (K, K) table takes `blocks` registers, the last of them partly filled. A step that is not
+// linked copies the state, which here means that the pass skips the step.
 
 #pragma once
 
@@ -16,7 +16,7 @@ namespace chain_states {
 
 constexpr double kNever = -std::numeric_limits<double>::infinity();
 
-// One item's rows, and which of its steps are linked.
+// The rows of one item, and its linked steps.
 template <class T>
 struct Item {
   const T* unary;        // (T, K)
@@ -44,9 +44,9 @@ void add_unary(const T* unary, int64_t states, double* alpha) {
 }
 
 // The terms of a step into a block of states: edges[i, block] + scores[i] - reference, less a number near
-// their maximum. Any number near it will do to keep exp in range, so it is first found in T, which is far
-// off where scores are so large that T has no digits behind the point. `is_in_range` tells, and then the
-// maximum in double is needed.
+// their maximum. An approximate maximum is enough to keep exp in range, so it is first computed in T. That is
+// too inaccurate if scores are so large that T has no fractional digits. `is_in_range` detects this case,
+// which needs the maximum in double.
 template <bool in_double, class T>
 class StepTerms {
  public:
@@ -67,7 +67,7 @@ class StepTerms {
     if constexpr (!in_double) steepest_ = max(steepest_, term);
     return exp(term);
   }
-  // Whether the weights, of which this is the sum, are neither too large nor lost for being small.
+  // Whether the weights with this sum neither overflow nor underflow.
   FOVEAL_INLINE bool is_in_range(const Lanes<T>& total) const {
     if constexpr (in_double) return true;
     const auto zero = Lanes<T>::of(T(0)), lowest = Lanes<T>::of(std::numeric_limits<T>::lowest());
@@ -88,9 +88,9 @@ class StepTerms {
   Lanes<double> highest_;
 };
 
-// One step of the inside pass, alpha -> next without the unary scores. Keeps exp(...) in `weights`
-// (K, K) and the reciprocals of their sums over i in `scales` (padded), if they are not null. False if
-// numbers left the range of T, which they do not in double.
+// One step of the inside pass, alpha -> next without the unary scores. Stores exp(...) in `weights`
+// (K, K) and the reciprocals of their sums over i in `scales` (padded), unless they are null. Returns false if
+// numbers left the range of T, which cannot happen in double.
 template <bool in_double, class T>
 bool advance_in(const double* alpha, const T* edges, int64_t states, double* next, T* weights, T* scales) {
   const auto never = Lanes<double>::of(kNever);
@@ -118,7 +118,7 @@ void advance(const double* alpha, const T* edges, int64_t states, double* next, 
   advance_in<true>(alpha, edges, states, next, weights, scales);
 }
 
-// exp( alpha - log Z ) in `last`, padded; gives log Z.
+// Stores exp( alpha - log Z ) in `last`, padded; returns log Z.
 template <class T>
 double finish(const double* alpha, int64_t states, T* last) {
   const double top = *std::max_element(alpha, alpha + states);
@@ -135,7 +135,7 @@ double finish(const double* alpha, int64_t states, T* last) {
 inline int64_t padded(int64_t states) { return (states + kLanes - 1) / kLanes * kLanes; }
 
 // The inside pass. `kept`, if not null, receives the inside scores of every position (T, padded);
-// a position that is not real has those of the one before.
+// a position that is not real repeats the scores of the previous position.
 template <class T>
 void inside(const Chain<T>& chain, const Item<T>& item, double* alpha, double* kept, T* weights, T* scales) {
   const int64_t states = chain.states, edges = states * states, row = padded(states);
@@ -209,7 +209,7 @@ void marginals(const Chain<T>& chain, const ChainMarginals<T>& out, int64_t inde
   }
 }
 
-// The direction on the nodes of a position, centered; 0 where there is none or it is not real.
+// The direction on the nodes of a position, centered; 0 if there is no direction or the position is not real.
 template <class T>
 void center(const T* mass, const T* direction, bool real, int64_t states, T* own) {
   std::fill(own, own + states, T(0));
@@ -219,7 +219,7 @@ void center(const T* mass, const T* direction, bool real, int64_t states, T* own
   for (int64_t j = 0; j < states; ++j) own[j] = direction[j] - mean;
 }
 
-// past[t] from past[t-1], without the direction on the nodes; gives E[g] of the step.
+// Computes past[t] from past[t-1], without the direction on the nodes; returns E[g] of the step.
 template <class T>
 T push_forward(const T* pair, const T* direction, int64_t states, const T* before, T* here) {
   auto mean = Lanes<T>::of(T(0)), edge_mean = Lanes<T>::of(T(0));
@@ -245,7 +245,7 @@ T push_forward(const T* pair, const T* direction, int64_t states, const T* befor
   return sum(edge_mean);
 }
 
-// future[t-1] from future[t] (in place), and the derivative of the pairs if `along` is not null.
+// Computes future[t-1] from future[t] (in place), and the derivative of the pairs if `along` is not null.
 template <class T>
 void push_back(const T* pair, const T* direction, T edge_mean, int64_t states, const T* before,
                T* future, T* next, T* along) {

@@ -1,6 +1,6 @@
 // Charts of spans, and sums over the splits of a span.
 //
-// The span of width w that starts at i stands at w * row + i. A span of width k splits after
+// The span of width w that starts at i has index w * row + i. A span of width k splits after
 // s = 0 .. k - 1 into a left part that starts at i and a right part whose width falls by 1 and whose
 // start rises by 1 with s, so a sum over splits walks down two columns of charts:
 //
@@ -9,9 +9,9 @@
 //   tangent    d = sum_s w[s] (d_left[s] + d_right[s]);  both parts receive
 //              w[s] ( e + m (d_left[s] + d_right[s] - d) ), the tangent e of m
 //
-// The lanes hold spans of one width that start side by side, or the same span of several sentences:
-// short sentences have few spans of a width. An entry of a chart is a number in the first layout and
-// a register in the second, and that is all in which they differ.
+// The lanes hold spans of one width with consecutive starts, or the same span of several sentences, because
+// short sentences have few spans of a width. The layouts differ only in the entry of a chart: a number in the
+// first layout and a register in the second.
 //
 // Weights are kept as exp( left + right - highest ) with the reciprocal of their sum, the scale.
 
@@ -27,8 +27,8 @@ namespace charts {
 
 constexpr double kNever = -std::numeric_limits<double>::infinity();
 
-// One sentence, spans of a width in the lanes. Lanes past the last span of a width compute on
-// whatever stands there; their probabilities are 0, so they add nothing, unless the sentence has a NaN.
+// One sentence, spans of a width in the lanes. Lanes past the last span of a width compute on unrelated
+// values; their probabilities are 0, so they add nothing, unless the sentence has a NaN.
 struct Starts {
   template <class T>
   using Entry = T;
@@ -79,7 +79,7 @@ FOVEAL_INLINE const T& lane_of(const Lanes<T>& entry, int lane) {
   return reinterpret_cast<const T*>(entry.part)[lane];
 }
 
-// What is kept about a block of spans and one of its sums, lanes by lanes: the weight of every split,
+// The values kept for a block of spans and one of its sums, lane by lane: the weight of every split,
 // the scale, the probability.
 template <class T>
 struct Kept {
@@ -91,7 +91,7 @@ struct Kept {
   T* mass() const { return first + (count + 1) * kLanes; }
 };
 
-// Where spans stand in a chart and in what is kept, for `words` words and so many sums of a span.
+// The indices of spans in a chart and in the kept values, for `words` words and a number of sums per span.
 template <class Layout>
 class Grid {
  public:
@@ -145,7 +145,7 @@ void fill(const Buffer<Lanes<T>>& chart, int64_t count, T value) {
   std::fill(chart.data(), chart.data() + count, Lanes<T>::of(value));
 }
 
-// Where a split leads: the first entries of both columns, one step down each, and how many.
+// The parts of all splits: the first entries of both columns, the stride of each, and the number of splits.
 template <class Number>
 struct Columns {
   Number* left;
@@ -173,7 +173,7 @@ FOVEAL_INLINE Lanes<double> sum(const Columns<Number>& from, const Kept<T>& kept
   return where_positive(widen(total), highest + widen(log(total)), never + widen(total));  // NaN if the total is
 }
 
-// The highest of left[s] + right[s], and where it stands.
+// The maximum of left[s] + right[s], and its index.
 template <class T>
 FOVEAL_INLINE Lanes<double> best(const Columns<double>& from, T* place) {
   const int64_t down = from.row, up = 1 - from.row;
@@ -193,7 +193,7 @@ FOVEAL_INLINE void add(Number* to, const Lanes<T>& x) {
   store(load(to) + x, to);
 }
 
-// Shares out the probability of a block of spans over their parts, and keeps it.
+// Distributes the probability of a block of spans over their parts, and keeps it.
 template <class T, class Number>
 FOVEAL_INLINE void share(const Lanes<T>& mass, const Kept<T>& kept, const Columns<Number>& to) {
   mass.store(kept.mass());

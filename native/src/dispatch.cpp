@@ -23,7 +23,7 @@ const Kernels& choose() {
   const Kernels& best = best_for_this_processor();
   if (name == "baseline") return baseline_kernels;
 #if defined(FOVEAL_X86)
-  // A processor that has the wider instructions has the narrower ones.
+  // A CPU with the wider instructions also has the narrower ones.
   if (name == "avx2" && &best != &baseline_kernels) return avx2_kernels;
 #endif
   return best;

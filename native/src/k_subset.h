@@ -8,9 +8,8 @@
 //   tangent   up   b[i, c] = E[ G | c of the first i ],   d[i, c] = b[i-1, c-1] + g[i] - b[i-1, c]
 //             down p'[i-1, c-1] receives q ( p' + p (1 - q) d ), p'[i-1, c] receives (1 - q) ( p' - p q d )
 //
-// with G the sum of the direction g over what is chosen. Counts that do not lead to k in the end are left
-// out. Sums of scores are in double; the weights are probabilities, in the type T. An item that is masked
-// out has the score -inf.
+// with G the sum of the direction g over the chosen items. Counts that cannot reach k are skipped. Sums of
+// scores are doubles; the weights are probabilities of type T. Masked items have the score -inf.
 
 #pragma once
 
@@ -25,7 +24,7 @@ namespace k_subset {
 
 constexpr double kNever = -std::numeric_limits<double>::infinity();
 
-// Rows first .. first + lanes - 1 of the batch, and the counts that matter of the first i + 1 items.
+// Rows first .. first + lanes - 1 of the batch, and the range of relevant counts of the first i + 1 items.
 struct Group {
   int64_t items, chosen, first;
   int lanes;
@@ -43,7 +42,7 @@ void in_lanes(int64_t items, int64_t chosen, int64_t first, int64_t last, Each e
   }
 }
 
-// One number for each item, in lanes; `fill` on items that are masked out.
+// One number for each item, in lanes; `fill` on masked items.
 template <class T>
 void read(const Group& group, const T* numbers, const bool* mask, T fill, Lanes<T>* out) {
   gather(numbers + group.first * group.items, group.items, group.lanes, group.items, out);
@@ -56,7 +55,7 @@ void read(const Group& group, const T* numbers, const bool* mask, T fill, Lanes<
   }
 }
 
-// The inside pass; keeps the weights if `kept` is not null. Gives log Z.
+// The inside pass; keeps the weights if `kept` is not null. Returns log Z.
 template <class T>
 Lanes<double> inside(const Items<T>& items, const Group& group, T* kept) {
   Buffer<Lanes<T>> scores(group.items);
@@ -93,7 +92,7 @@ void log_partition(const Items<T>& items, T* out, int64_t first, int64_t last) {
   });
 }
 
-// p( k of all items ): 1, or 0 where that is impossible.
+// p( k of all items ): 1, or 0 if it is impossible.
 template <class T>
 Lanes<T> possible(const Lanes<double>& log_partition) {
   const auto zero = Lanes<double>::of(0.0);
@@ -123,8 +122,8 @@ void marginals(const Items<T>& items, const ItemMarginals<T>& out, int64_t first
   });
 }
 
-// A constant taken off g at all items changes nothing, since k are chosen of them; the mean of g over the
-// chosen keeps the numbers small.
+// Subtracting a constant from g changes nothing, since every subset has k items; subtracting the mean of g
+// over the chosen items keeps the numbers small.
 template <class T>
 void center(const Group& group, const ItemTangent<T>& task, Lanes<T>* direction) {
   Buffer<Lanes<T>> marginals(group.items);
@@ -153,7 +152,7 @@ void tangent(const Items<T>& items, const ItemTangent<T>& task, int64_t first, i
         below[c] += Lanes<T>::load(kept + group.place(i, c)) * gap;
       }
     }
-    mass[group.chosen] = one;  // where nothing is possible all weights on the way are 0
+    mass[group.chosen] = one;  // if no subset is possible, all weights are 0
     for (int64_t i = group.items - 1; i >= 0; --i) {
       auto own = zero;
       for (int64_t c = group.lowest(i); c <= group.highest(i); ++c) {

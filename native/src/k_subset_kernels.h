@@ -1,4 +1,4 @@
-// What the kernels of subsets of k items take and give: B rows of n items.
+// Inputs and outputs of the kernels of subsets of k items: B rows of n items.
 
 #pragma once
 
@@ -28,7 +28,7 @@ struct ItemTangent {
   T* tangent;
 };
 
-// Draws: `uniforms` (S, B, n) in [0, 1) become what is chosen (S, B, n).
+// Samples: `uniforms` (S, B, n) in [0, 1) become the chosen items (S, B, n).
 struct ItemDraws {
   int64_t samples, batch;
   const double* uniforms;

@@ -20,12 +20,12 @@ const ItemKernels<double>& item_kernels<double>() {
   return kernels().k_subset_double;
 }
 
-// Something on items, contiguous, and which are real.
+// A contiguous tensor on items, and the real items.
 struct Given {
   Tensor numbers;
   std::optional<Tensor> mask;
   int64_t batch, items;
-  int64_t chosen;  // k; any k > n is as impossible as n + 1
+  int64_t chosen;  // k, at most n + 1: every k > n is impossible
 
   Given(const char* name, const Tensor& given, const std::optional<Tensor>& given_mask, int64_t k)
       : numbers(leading(name, given, 2, "(B, n)")), mask(fitting_mask(given_mask, numbers.size(0), numbers.size(1))),
@@ -40,7 +40,7 @@ struct Given {
   }
 };
 
-// The items that are real, if any are to be chosen.
+// The real items, if k is not 0.
 template <class T>
 auto items_of(const Items<T>& view) {
   return [view](int64_t row, auto each) {

@@ -1,7 +1,7 @@
-// The kernels as plain functions on pointers, one table of them for each instruction set.
+// The kernels as plain functions on pointers, one table of kernels for each instruction set.
 //
-// Each works on one batch item, or on the items first .. last - 1, and keeps nothing between calls, so
-// that a caller may split a batch over threads; `kGrain` items at a time waste no lanes.
+// Each kernel works on one batch item, or on the items first .. last - 1, and has no state between calls.
+// A caller may therefore split a batch over threads; multiples of `kGrain` items waste no lanes.
 
 #pragma once
 
@@ -33,7 +33,7 @@ struct ChainMarginals {
   T* pairs;          // (B, T-1, K, K)
 };
 
-// Marginals of the nodes alone, for one table of transitions and many states.
+// Marginals of the nodes only, for one table of transitions and many states.
 template <class T>
 struct ChainNodes {
   T* log_partition;  // (B)
@@ -87,21 +87,21 @@ struct ChainKernels {
 struct Batch {
   int64_t items, words;
   const bool* mask;      // (B, n), true on real words; or null: all are real
-  const int64_t* order;  // which item stands at each place, such as by length; or null: as they come
-  bool together;         // whether sentences stand side by side in the lanes
+  const int64_t* order;  // the order of the items, for example by length; or null: as they come
+  bool together;         // whether each lane has a different sentence
 };
 
-// What is kept about sentences of more words, side by side, outgrows the cache.
+// With more words, the values kept for sentences in separate lanes do not fit into the cache.
 constexpr int64_t kMostWordsWithArcs = 48, kMostWordsWithSpans = 56;
 
-// Whether sentences stand side by side. One by one, short ones leave lanes empty; side by side, those do
-// that are too few to fill groups of lanes, and a third of the words is where the two are even.
+// Whether each lane has a different sentence. One sentence at a time, short sentences leave lanes empty; with
+// separate sentences, groups with too few sentences do. Both take the same time at a third of the words.
 inline bool is_together(int64_t items, int64_t words, int64_t most_words) {
   return words <= most_words && 3 * items >= words * ((items + kGrain - 1) / kGrain);
 }
 
-// How many numbers are kept of a sentence, for the tangent pass: of every span of two words or more, a
-// weight for each split, a scale and a probability. Spans side by side are padded to fill lanes.
+// The number of values kept per sentence for the tangent pass: for every span of two words or more, a
+// weight for each split, a scale and a probability. Spans in lanes are padded to fill the lanes.
 inline int64_t kept_of_sentence(int64_t words, bool together) {
   int64_t total = 0;
   for (int64_t width = 1; width < words; ++width) {
@@ -123,7 +123,7 @@ template <class T>
 struct ArcMarginals {
   T* log_partition;  // (B)
   T* marginals;      // (B, n+1, n+1)
-  T* kept;           // (B, kept_size), by places of `order`, B rounded up to fill lanes if together; or null
+  T* kept;           // (B, kept_size), in the order of `order`, B rounded up to fill lanes if together; or null
   int64_t kept_size;
 };
 
@@ -164,7 +164,7 @@ template <class T>
 struct SpanMarginals {
   T* log_partition;  // (B)
   T* marginals;      // (B, n, n)
-  T* kept;           // as of arcs
+  T* kept;           // as for arcs
   int64_t kept_size;
 };
 
@@ -219,7 +219,7 @@ extern const Kernels avx2_kernels;
 extern const Kernels avx512_kernels;
 #endif
 
-// The table for this processor, or the one named by the variable FOVEAL_KERNELS.
+// The table for this CPU, or the one named by the environment variable FOVEAL_KERNELS.
 const Kernels& kernels();
 
 }  // namespace foveal

@@ -2,7 +2,7 @@
 
 #if defined(FOVEAL_X86)
 
-// Headers that others share come first: only what stands below the pragma is compiled for it.
+// Shared headers come first: only the code below the pragma is compiled for AVX-512.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>

@@ -1,4 +1,4 @@
-// The kernels for any processor.
+// The kernels for any CPU.
 
 #include <algorithm>
 #include <cmath>

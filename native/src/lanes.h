@@ -1,13 +1,13 @@
-// SIMD lanes under one name for every instruction set.
+// SIMD lanes with one interface for every instruction set.
 //
-// `Lanes<T>` holds `kLanes` numbers: one register of floats, or two registers of doubles, so that
-// the same lane of both is the same sentence (or state, or span) and a kernel can keep its sums in
-// double and its probabilities in T. Arithmetic is GCC's vector extension. The file that includes this
-// one chooses the instruction set by a pragma, says how wide a register is (a pragma defines no macro
-// in C++) and names the namespace, `FOVEAL_ISA`.
+// `Lanes<T>` holds `kLanes` numbers: one register of floats, or two registers of doubles. The same lane of
+// both is the same sentence (or state, or span), and a kernel can keep its sums in double and its
+// probabilities in T. Arithmetic uses GCC's vector extension. The including file selects the instruction set
+// with a pragma, defines the width of a register (a pragma defines no macro in C++) and the namespace,
+// `FOVEAL_ISA`.
 //
 // exp and log are polynomials: exp(x) is exactly 0 below the smallest normal number (-inf
-// included) and NaN for NaN, x must not be above 88; log wants a positive normal number.
+// included) and NaN for NaN, x must not be above 88; log needs a positive normal number.
 
 #pragma once
 
@@ -27,9 +27,9 @@ namespace FOVEAL_ISA {
 
 constexpr int kLanes = FOVEAL_REGISTER_BYTES / sizeof(float);
 
-// Subnormal numbers count as 0 as long as this lives. Products with them are slow, and where
-// probabilities fall by a factor with each step away from a path, many are subnormal. Elsewhere than on
-// x86 nothing is set: that costs no more than time.
+// Flushes subnormal numbers to 0 during its lifetime. Products with subnormal numbers are slow, and if
+// probabilities fall by a factor with each step away from a path, many are subnormal. On other CPUs than
+// x86 it does nothing, which costs only time.
 class FlushSubnormals {
  public:
 #if defined(FOVEAL_X86)
@@ -95,7 +95,7 @@ FOVEAL_OPERATOR(*)
 FOVEAL_OPERATOR(/)
 #undef FOVEAL_OPERATOR
 
-// a < b ? then : otherwise, lane by lane; nothing is computed with what is not chosen.
+// a < b ? then : otherwise, lane by lane; values that are not chosen have no effect.
 template <class T>
 FOVEAL_INLINE Lanes<T> where_less(const Lanes<T>& a, const Lanes<T>& b, const Lanes<T>& then,
                                      const Lanes<T>& otherwise) {
@@ -118,7 +118,7 @@ FOVEAL_INLINE Lanes<T> where_positive(const Lanes<T>& condition, const Lanes<T>&
   return where_less(Lanes<T>::of(T(0)), condition, then, otherwise);
 }
 
-// 1 / x, and 0 where x is 0: the weight of what is impossible.
+// 1 / x, and 0 where x is 0: an impossible part has weight 0.
 template <class T>
 FOVEAL_INLINE Lanes<T> reciprocal_or_zero(const Lanes<T>& x) {
   const auto zero = Lanes<T>::of(T(0));
@@ -201,7 +201,7 @@ FOVEAL_INLINE void store_first(T* to, int64_t count, const Lanes<T>& x) {
 #endif
 }
 
-// Numbers from .. end - 1 of one register to the same places in memory; none if there are none.
+// Stores numbers from .. end - 1 of one register at the same offsets in memory; an empty range stores nothing.
 template <class T>
 FOVEAL_INLINE void store_between(T* to, int64_t from, int64_t end, const typename Lanes<T>::Register& x) {
   if (from >= end) return;
@@ -255,7 +255,7 @@ FOVEAL_INLINE Lanes<float> narrow<float>(const Lanes<double>& x) {
   return out;
 }
 
-// What exp and log need to know of a floating-point type.
+// Constants of a floating-point type for exp and log.
 template <class T>
 struct Format;
 
@@ -324,7 +324,7 @@ FOVEAL_INLINE Lanes<T> exp(const Lanes<T>& x) {
     Register r = z - n * F::log2_high;
     r = r - n * F::log2_low;
     const Register y = exp_series<T>(r);
-    const Register power = (Register)((Bits)shifted << F::mantissa);  // n + bias stands in the low bits
+    const Register power = (Register)((Bits)shifted << F::mantissa);  // n + bias is in the low bits
     out.part[p] = x.part[p] < lowest ? Register{} : y * power;
   }
   return out;
@@ -351,7 +351,7 @@ FOVEAL_INLINE Lanes<T> log(const Lanes<T>& x) {
   return out;
 }
 
-// Lane l takes what lane l - 1 holds, the first one `before`.
+// Lane l takes the value of lane l - 1, the first lane takes `before`.
 template <class T>
 FOVEAL_INLINE Lanes<T> shift_in(const Lanes<T>& x, T before) {
   typename Format<T>::Bits index{};
@@ -365,7 +365,7 @@ FOVEAL_INLINE Lanes<T> shift_in(const Lanes<T>& x, T before) {
   return out;
 }
 
-// Lane l takes what lane l + 1 holds, the last one `after`.
+// Lane l takes the value of lane l + 1, the last lane takes `after`.
 template <class T>
 FOVEAL_INLINE Lanes<T> shift_out(const Lanes<T>& x, T after) {
   typename Format<T>::Bits index{};

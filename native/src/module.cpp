@@ -1,4 +1,4 @@
-// The module that Python imports to have the ops registered.
+// The Python module whose import registers the ops.
 
 #include <Python.h>
 

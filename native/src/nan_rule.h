@@ -1,11 +1,11 @@
 // NaN in, NaN out. An item with a NaN or +inf where its structure reads has no distribution: log Z and the
-// marginals of all that is read are NaN, and there is no sample. The best structure, which takes less time
-// to find than to look for a NaN, may be any: who asks for it asks for log Z first if a score may be NaN.
-// Kernels may compute anything for such an item, as long as it stays in its lane; the ops put NaN in its
-// place. Items beside it, and what stands in places that no structure reads, are as they would be without.
+// marginals of everything it reads are NaN, and there is no sample. The best structure is unspecified, because
+// finding it is faster than looking for a NaN: if a score may be NaN, compute log Z first.
+// Kernels may compute anything for such an item, as long as it stays in its lane; the ops overwrite it with
+// NaN. The other items of the batch, and the values that no structure reads, do not change.
 //
-// The numbers of a batch are added up first, which finds out in a fraction of a kernel's time that there
-// is nothing to do.
+// The ops sum the numbers of a batch first, which takes a fraction of a kernel's time and in most cases
+// shows that there is nothing to do.
 
 #pragma once
 
@@ -29,7 +29,7 @@ bool is_spoiled(const T* from, int64_t count) {
   return found;
 }
 
-// Calls each(place) for the arcs [head, word] between n words that are real and from the root, in a square
+// Calls each(place) for the arcs [head, word] between the real ones of n words and from the root, in a square
 // (n+1, n+1).
 template <class Each>
 void for_read_arcs(const bool* mask, int64_t words, Each each) {
@@ -42,8 +42,8 @@ void for_read_arcs(const bool* mask, int64_t words, Each each) {
   }
 }
 
-// For structures whose items stand one after the other: `for_read(item, each)` calls each(place) for the
-// numbers in `scores` (B, size) that an item's structure reads. Calls spoil(item) for the spoiled ones.
+// For structures with consecutive items: `for_read(item, each)` calls each(place) for the numbers in `scores`
+// (B, size) that an item's structure reads. Calls spoil(item) for items with a NaN or +inf.
 template <class T, class ForRead, class Spoil>
 void for_spoiled(const T* scores, int64_t size, int64_t first, int64_t last, ForRead for_read, Spoil spoil) {
   if (!may_be_spoiled(scores + first * size, (last - first) * size)) return;
@@ -74,7 +74,7 @@ bool may_have_spoiled_steps(const Model& model, int64_t edges, int64_t steps, in
   return may_be_spoiled(model.transitions + first * model.item_stride, items * tables * edges);
 }
 
-// Puts NaN in all places of an item (B, size) that its structure reads, and 0 in the others.
+// Writes NaN at all positions of an item (B, size) that its structure reads, and 0 at the others.
 template <class T, class ForRead>
 void fill_with_nan(T* numbers, int64_t size, int64_t item, ForRead for_read) {
   std::fill(numbers + item * size, numbers + (item + 1) * size, T(0));

@@ -5,10 +5,10 @@
 //   complete    R[i, j]  = sum_s  I>[i, i+s+1]  R[i+s+1, j]     head i
 //               L[i, j]  = sum_s  L[i, i+s]  I<[i+s, j]         head j
 //
-// With any number of roots the root is node 0 and a tree is R[0, n]; with a single root the nodes
-// are the words alone and Z = sum_r a[0, r] L[1, r] R[r, n]. Charts hold logarithms in double; what
-// follows are probabilities, in the type T. Arcs that reach beyond the end of a sentence are
-// impossible, so that sentences of different lengths stand side by side, each with a top of its own.
+// With any number of roots, the root is node 0 and a tree is R[0, n]; with a single root, the nodes
+// are only the words and Z = sum_r a[0, r] L[1, r] R[r, n]. Charts hold logarithms in double; all later
+// values are probabilities of type T. Arcs beyond the end of a sentence are impossible. The lanes can
+// therefore hold sentences of different lengths, each with a separate top span.
 
 #pragma once
 
@@ -25,10 +25,10 @@ using charts::Kept;
 using charts::kNever;
 using charts::lane_of;
 
-// The sums over splits, which have weights, scales and probabilities of their own.
+// The kinds of sums over splits; each has separate weights, scales and probabilities.
 enum Sum { kJoin, kRight, kLeft, kSums };
 
-// The sentences that are computed together, and their nodes: node i stands at i + shift in squares.
+// The sentences that are computed together, and their nodes: node i has index i + shift in squares.
 template <class Layout>
 struct Nodes {
   Sentences<Layout> sentences;
@@ -43,7 +43,7 @@ struct Nodes {
   bool single_root() const { return shift == 1; }
 };
 
-// Numbers on arcs, in the order of the spans whose ends they join, `value` where there is no arc.
+// Numbers on arcs, in the order of the spans between their ends; `value` where there is no arc.
 template <class Layout, class T>
 struct ByWidth {
   Buffer<Entry<Layout, T>> rightward, leftward;
@@ -109,7 +109,7 @@ void sum_inside(const Grid<Layout>& grid, const ByWidth<Layout, T>& arcs, const 
   });
 }
 
-// Scores of the choices at the top: the root's word if it is to be one, otherwise a single choice.
+// Scores of the choices at the top: the word of the root if there is a single root, otherwise one choice.
 template <class Layout, class T>
 int64_t roots(const Nodes<Layout>& nodes, int lane, const Charts<Layout, double>& charts,
               const Entry<Layout, T>* square, double* scores) {
@@ -130,7 +130,7 @@ int64_t roots(const Nodes<Layout>& nodes, int lane, const Charts<Layout, double>
   return count;
 }
 
-// Turns log-scores into probabilities, all 0 if none is possible; gives their log-sum.
+// Turns log-scores into probabilities, all 0 if none is possible; returns their log-sum.
 inline double normalize(double* scores, int64_t count) {
   if (count == 1) {
     const double only = scores[0];
@@ -170,7 +170,7 @@ void log_partition(const Arcs<T>& arcs, T* out, int64_t begin, int64_t end) {
   });
 }
 
-// What stands on the incomplete spans, into a square.
+// Copies the values of the incomplete spans into a square.
 template <class Layout, class T>
 void write_arcs(const Nodes<Layout>& nodes, const Charts<Layout, T>& charts, Entry<Layout, T>* square) {
   const auto& grid = nodes.grid;
@@ -234,8 +234,8 @@ void marginals(const Arcs<T>& arcs, const ArcMarginals<T>& out, int64_t begin, i
   });
 }
 
-// A constant taken off the direction on the arcs to one word changes nothing, since each word has one
-// head in every tree; the one that makes their mean 0 keeps the numbers small.
+// Subtracting a constant from the direction on the arcs to one word changes nothing, since each word has one
+// head in every tree; the constant that makes their mean 0 keeps the numbers small.
 template <class Layout, class T>
 void center(const Nodes<Layout>& nodes, const Entry<Layout, T>* marginals, Entry<Layout, T>* direction) {
   const int64_t size = nodes.sentences.size(), places = nodes.sentences.longest();

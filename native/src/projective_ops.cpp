@@ -39,7 +39,7 @@ void for_spoiled_in(const Arcs<T>& view, int64_t first, int64_t last, Spoil spoi
   for_spoiled(view.batch, view.scores, area_of(view), first, last, places_of(view), spoil);
 }
 
-// Something on arcs, contiguous, and the words that are real.
+// A contiguous tensor on arcs, and the real words.
 struct Given {
   Tensor arcs;
   std::optional<Tensor> mask;

@@ -18,8 +18,8 @@ struct Open {
   int64_t start, width;
 };
 
-// Writes the head of every real word (n); `root` is the root's word, as a node, if it is to be one.
-// `choose(sum, start, width)` gives the split of a span.
+// Writes the head of every real word (n); with a single root, `root` is the node of the root's word.
+// `choose(sum, start, width)` returns the split of a span.
 template <class Choose>
 void grow(const Nodes<charts::Starts>& nodes, int64_t root, int64_t* heads, Choose choose) {
   const int64_t count = nodes.count(0);

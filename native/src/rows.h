@@ -1,6 +1,6 @@
-// Sums of multiples of rows, the work of an elimination: doubles in lanes, `Wide` one by one.
+// Sums of multiples of rows, the main work of an elimination: doubles in lanes, `Wide` one by one.
 //
-// Rows of doubles are padded to whole lanes, and what stands in the padding is never read as a result.
+// Rows of doubles are padded to whole lanes; values in the padding are never read as a result.
 
 #pragma once
 
@@ -12,7 +12,7 @@ namespace foveal {
 namespace FOVEAL_ISA {
 namespace rows {
 
-constexpr int kTargets = 4;  // rows that are summed side by side, to load what they share once
+constexpr int kTargets = 4;  // rows that are summed together, to load shared values once
 
 // Row r times a factor for each target t: factors[t * across + r * along] * rows[r * stride + c].
 template <class Number>
@@ -86,8 +86,7 @@ inline Wide total(const Wide* row, int64_t count) {
   return found;
 }
 
-// Watches numbers that are to be multiplied with each other: whether each product, 0 apart, is in the
-// range of its type.
+// Checks whether all products of the given numbers, except 0, are in the range of their type.
 template <class Number>
 class Range;
 

@@ -1,9 +1,9 @@
 // Positive numbers of any size: a mantissa in T, and its power of two in double.
 //
-// A sum over structures is a sum of products of exp(score). In logarithms each step of a recursion
-// waits for an exp and a log; with the exponent apart it waits for a product and a sum, and the exps of
-// the scores are taken before. Nothing over- or underflows, so there is no range to watch. 0 has mantissa
-// 0 and the lowest exponent, or -inf.
+// A sum over structures is a sum of products of exp(score). With logarithms, each step of a recursion
+// waits for an exp and a log; with a separate exponent, it waits only for a product and a sum, and the exps
+// of the scores are computed before. Nothing overflows or underflows, so no range checks are needed. 0 has
+// mantissa 0 and the lowest exponent, or -inf.
 
 #pragma once
 
@@ -20,9 +20,9 @@ struct Scaled {
 
 constexpr double kLowestExponent = std::numeric_limits<double>::lowest();
 
-// exp(x) as 2^n y with sqrt(1/2) <= y <= sqrt(2), and 0 for -inf. Where T has no digits left behind the
-// point, what remains of x is cut to the range of y, less than x is uncertain by; where x / log(2)
-// is beyond the range of T, it counts as infinite.
+// exp(x) as 2^n y with sqrt(1/2) <= y <= sqrt(2), and 0 for -inf. If x is so large that T has no fractional
+// digits, the remainder of x is clipped to the range of y, an error below the rounding error of x. If
+// x / log(2) is beyond the range of T, it counts as infinite.
 template <class T>
 FOVEAL_INLINE Scaled<T> split_exp(const Lanes<T>& x) {
   using F = Format<T>;
@@ -45,7 +45,7 @@ FOVEAL_INLINE Lanes<T> power_of_two(const Lanes<double>& n) {
   const auto cut = max(narrow<T>(n), Lanes<T>::of(-bias));
   Lanes<T> out;
   for (int p = 0; p < Lanes<T>::parts; ++p) {
-    const Register shifted = cut.part[p] + (F::magic + bias);  // n + bias stands in the low bits
+    const Register shifted = cut.part[p] + (F::magic + bias);  // n + bias is in the low bits
     out.part[p] = (Register)((typename F::Bits)shifted << F::mantissa);
   }
   return out;

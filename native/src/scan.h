@@ -1,5 +1,5 @@
-// A quick look for numbers that spoil a result, NaN and +inf: their sum shows them. It may be wrong in one
-// way, since large numbers may overflow, so who is told that there may be one must look for it.
+// A quick check for NaN and +inf, which spoil a result: the sum of the numbers shows them. Large numbers may
+// overflow and cause false positives, so the caller must then look for the actual NaN or +inf.
 
 #pragma once
 
@@ -10,7 +10,7 @@ namespace FOVEAL_ISA {
 
 template <class T>
 bool may_be_spoiled(const T* from, int64_t count) {
-  constexpr int kSums = 4;  // so that one addition does not wait for the one before
+  constexpr int kSums = 4;  // independent sums, because an addition waits for the previous one
   Lanes<T> sums[kSums];
   for (auto& part : sums) part = Lanes<T>::of(T(0));
   int64_t at = 0;

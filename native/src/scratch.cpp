@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t kAlignment = 64;
 
-// Blocks in use form a stack; those above `used` are free and serve again.
+// Blocks in use form a stack; blocks above `used` are free and are reused.
 struct Pool {
   struct Block {
     void* data;

@@ -1,5 +1,5 @@
-// Working memory of a thread. It is kept between calls, since getting megabytes from the operating
-// system anew costs more than a small kernel takes.
+// Working memory of a thread. It is kept between calls, because getting megabytes from the operating
+// system each time takes longer than a small kernel.
 
 #pragma once
 
@@ -8,7 +8,7 @@
 
 namespace foveal {
 
-// A block of the thread's memory; blocks are given back in reverse order, at the end of a scope.
+// A block of the thread's memory; blocks are released in reverse order, at the end of a scope.
 class Scratch {
  public:
   explicit Scratch(std::size_t bytes);

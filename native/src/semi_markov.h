@@ -1,19 +1,19 @@
-// Semi-Markov models: sequences cut into labeled segments of up to D positions.
+// Semi-Markov models: sequences split into labeled segments of up to D positions.
 //
 //   starts        s[t, k] = log sum_i exp( a[t-1, i] + e[t, i, k] ),   s[0] = 0
 //   inside        a[t, k] = log sum_d exp( s[t-d, k] + u[t-d, d, k] )
 //   outside       m[t, d, k] = l[t, d, k] end[t+d, k],   start[t, k] = sum_d m[t, d, k],   end[t-1, i] = sum_k q[t, i, k] start[t, k]
 //   tangent       see `tangent`
 //
-// with l and q the terms of both sums divided by the sum. Each takes one exp, is kept in T as
-// exp( term - highest ) in the place of its score, with the reciprocal of the sum in double as its
-// scale, and later is multiplied into the marginal. The scores s and a are doubles, so their range
-// costs no accuracy, and so are the probabilities of starts and ends: what the sums pass on is
-// what they were given, however long the row is.
+// with l and q the terms of both sums divided by the sum. Each term takes one exp, is stored in T as
+// exp( term - highest ) in place of its score, with the reciprocal of the sum in double as its scale, and
+// later becomes the marginal by multiplication. The scores s and a are doubles, so large scores cost no
+// accuracy. The probabilities of starts and ends are doubles too, which preserves their totals in rows of
+// any length.
 //
-// A layout says what the lanes are: items (semi_markov_batch.h) or labels (semi_markov_labels.h). Of
-// row t and length d it has `width` registers at (t D + d) width, of which all but the steps
-// between segments need to know no more.
+// A layout defines the lanes: items (semi_markov_batch.h) or labels (semi_markov_labels.h). It has `width`
+// registers for row t and length d, at (t D + d) width. Only the steps between segments need to know more
+// about the layout.
 
 #pragma once
 
@@ -23,7 +23,7 @@ namespace foveal {
 namespace FOVEAL_ISA {
 namespace semi_markov {
 
-// The segments that end in one row, for one register of a row: one by one from the shortest.
+// Iterates over the segments that end in one row, for one register of a row, from the shortest.
 template <class T>
 struct Ending {
   Lanes<T>* segment;
@@ -53,7 +53,7 @@ FOVEAL_INLINE Lanes<double> sum_lengths(const Ending<T>& ending, const Lanes<dou
   return where_positive(total, highest + widen(log(narrow<T>(total))), Lanes<double>::of(kNever));
 }
 
-// The scales of what the inside pass keeps, by row.
+// The scales of the weights that the inside pass keeps, by row.
 struct Scales {
   Lanes<double>* starts;
   Lanes<double>* ends;
@@ -78,7 +78,7 @@ void inside(const Layout& layout, const typename Layout::Steps& steps, Lanes<T>*
   }
 }
 
-// The outside pass: weights become marginals. The scales of the ends are multiplied into.
+// The outside pass: weights become marginals. The scales of the ends are multiplied in place.
 template <class Layout, class T>
 void outside(const Layout& layout, const typename Layout::Steps& steps, Lanes<T>* segments, Scales scales, const Lanes<double>* last) {
   const int64_t rows = layout.rows(), width = layout.width(), lengths = layout.sizes().lengths;
@@ -130,8 +130,8 @@ void marginals_of(const Layout& layout, const SemiMarkov<T>& model, const SemiMa
   steps.store();
 }
 
-// What the tangent pass keeps: the marginals, the direction (which becomes the derivative), and by row
-// the expectations of `tangent`.
+// The values of the tangent pass: the marginals, the direction (which becomes the derivative), and the
+// expectations of `tangent` by row.
 template <class T>
 struct Course {
   Lanes<T>* marginals;
@@ -158,7 +158,7 @@ void look_back(const Layout& layout, const typename Layout::StepTangent& steps, 
       auto mass = zero;
       for (int64_t at = r * lengths * width + c, end = at + lengths * width; at < end; at += width) {
         const auto m = course.marginals[at];
-        // What no structure has is not part of the direction, whatever a gradient says of it.
+        // Values of the direction on impossible segments are ignored.
         const auto g = where_positive(m, course.along[at], zero);
         course.along[at] = g;
         gain += m * g;
@@ -210,8 +210,8 @@ void look_ahead(const Layout& layout, const typename Layout::StepTangent& steps,
       totals[place] = total;
       open += widen(total);
     }
-    // Every row is covered once: taking out what rounding has left of the derivative of that total
-    // keeps the error from growing with the number of rows.
+    // Every row is covered once, so the derivative of its total is 0. Removing the rounding error of this
+    // derivative keeps the error from growing with the number of rows.
     const auto rest = narrow<T>(layout.over_labels(narrow<T>(open)));
     for (int64_t place = r * lengths; place < (r + 1) * lengths; ++place) {
       open = open - widen(totals[place]);
@@ -226,8 +226,8 @@ void look_ahead(const Layout& layout, const typename Layout::StepTangent& steps,
 }
 
 // The derivative of the marginals along a direction g: with G(y) the sum of g over the parts of y, it
-// is Cov(part, G). From each segment is taken what G gains on average over the rows it covers: all
-// segmentations lose the same, E[G], and what is left stays small however long the row is. Then
+// is Cov(part, G). The pass subtracts from each segment the mean increment of G over the rows it covers. This
+// subtracts E[G] from all segmentations, and the remaining sums stay small for sequences of any length. Then
 //
 //   past_start[t, k]   = E[ G before | a segment of k starts at t ]    = sum_i p[t, i, k] (g[t, i, k] + past_end[t-1, i]) / sum_i p[t, i, k]
 //   past_end[t, k]     = E[ G so far | a segment of k ends with t ]    = sum_d m[t-d, d, k] (g[t-d, d, k] + past_start[t-d, k]) / sum_d m[t-d, d, k]
@@ -236,7 +236,7 @@ void look_ahead(const Layout& layout, const typename Layout::StepTangent& steps,
 //   segment            = m[t, d, k] (g[t, d, k] + past_start[t, k] + future_end[t+d, k])
 //   pair               = p[t, i, k] (g[t, i, k] + past_end[t-1, i] + future_start[t, k])
 //
-// All that stands on padding has no probability, so nothing else is needed to leave it out.
+// Parts on padding have probability 0, so they need no special treatment.
 template <class Layout, class T>
 void tangent_of(const Layout& layout, const SemiMarkovTangent<T>& task) {
   const int64_t width = layout.width(), table = layout.rows() * width, size = table * layout.sizes().lengths;

@@ -1,11 +1,11 @@
-// Semi-Markov models of few labels: one batch item in each lane, one register for each label. What
-// is done with the numbers is in semi_markov.h; here is where they stand, and the steps between
+// Semi-Markov models of few labels: one batch item in each lane, one register for each label.
+// semi_markov.h has the recurrences; this file has the layout of the numbers, and the steps between
 // segments:
 //
 //   s[t, j] = log sum_i exp( a[t-1, i] + e[t, i, j] ),    w[t, i, j] = exp( the same - highest ), kept with its sum
 //
-// Positions that are masked out are left out, each item's by itself, so that all items start in row
-// 0 and each ends where it ends. A lane past its end has no score and no probability.
+// Masked positions are removed from each item separately. All items then start in row 0, and each has its
+// own end. Past its end, a lane has no score and no probability.
 
 #pragma once
 
@@ -81,7 +81,7 @@ class Batch {
   int64_t item(int index) const { return group_.first + index; }
   const Places& places() const { return places_; }
 
-  // Rows `first` .. of a tensor (B, T - first, size) into lanes, 0 where an item has left some out.
+  // Loads rows `first` .. of a tensor (B, T - first, size) into lanes; if positions were removed, 0 past the end.
   void load(const T* from, int64_t item_stride, int64_t size, int64_t first, Lanes<T>* out) const {
     const int64_t count = (rows() - first) * size;
     if (count <= 0) return;
@@ -98,7 +98,7 @@ class Batch {
     gather(dense.data(), count, group_.lanes, count, out);
   }
 
-  // And back, 0 on padding.
+  // Stores lanes back into a tensor, 0 on padding.
   void store(const Lanes<T>* from, int64_t size, int64_t first, T* to) const {
     const int64_t count = std::max<int64_t>(0, rows() - first) * size, item_stride = (places_.length() - first) * size;
     to += group_.first * item_stride;
@@ -132,7 +132,7 @@ class Batch {
   FOVEAL_INLINE Lanes<U> where_row(int64_t row, const Lanes<U>& then, const Lanes<U>& otherwise) const {
     return where_less(Lanes<U>::of(static_cast<U>(row)), narrow<U>(counts_), then, otherwise);
   }
-  // Where this row is the last, `last` takes the scores of its ends and no segment follows.
+  // In lanes whose last row this is, `last` takes the scores of the ends, and no segment follows.
   void take_last(int64_t row, Lanes<double>* ends, Lanes<double>* last) const {
     if (row + 1 < places_.shortest()) return;
     for (int64_t c = 0; c < width(); ++c) {
@@ -148,7 +148,7 @@ class Batch {
     }
   }
 
-  // log Z of the items, if wanted, and from the scores of the last ends their probabilities.
+  // Computes log Z of the items, if requested, and turns the scores of the last ends into probabilities.
   void finish(Lanes<double>* last, T* log_partition) const {
     auto highest = Lanes<double>::of(std::numeric_limits<double>::lowest());
     for (int64_t c = 0; c < width(); ++c) highest = max(highest, last[c]);
@@ -161,12 +161,12 @@ class Batch {
     for (int64_t c = 0; c < width(); ++c) last[c] = last[c] * scale;
     const auto found = where_positive(total, highest + log(total), Lanes<double>::of(kNever));
     for (int l = 0; l < group_.lanes && log_partition != nullptr; ++l) {
-      // A row with no real position has one segmentation, the empty one.
+      // A sequence without real positions has one segmentation, the empty one.
       log_partition[group_.first + l] = places_.count(l) == 0 ? T(0) : static_cast<T>(found.lane(l));
     }
   }
 
-  // A number of each item, summed over labels already.
+  // A number for each item, already summed over labels.
   FOVEAL_INLINE Lanes<double> over_labels(const Lanes<T>& x) const { return widen(x); }
 
   // The number of a label of an item in one row of a table.
@@ -217,7 +217,7 @@ class BatchSteps {
   }
   void store() const { batch_.store(weights_.data(), edges_, 1, pairs_); }
 
-  // From the scores of ends to those of starts in `r`; keeps weights and scales if there are any.
+  // Computes the scores of starts in `r` from the scores of ends; keeps weights and scales unless they are null.
   void onward(int64_t r, const Lanes<double>* ends, Lanes<double>* starts, Lanes<double>* scales) const {
     const Lanes<T>* edge = shared_ ? table_.data() : row(r);
     for (int j = 0; j < labels_; ++j) {
@@ -239,7 +239,7 @@ class BatchSteps {
     }
   }
 
-  // The same with the highest in the place of the sum, and which label it came from.
+  // The same step with the maximum instead of the sum, and the label that attains it.
   void best_onward(int64_t r, const Lanes<double>* ends, Lanes<double>* starts, Lanes<T>* from) const {
     const Lanes<T>* edge = shared_ ? table_.data() : row(r);
     for (int j = 0; j < labels_; ++j) {
@@ -254,7 +254,8 @@ class BatchSteps {
     }
   }
 
-  // From probabilities of starts, scaled, to those of ends in the row before; weights become pairs.
+  // Computes the probabilities of ends in the previous row from scaled probabilities of starts; weights become
+  // pair marginals.
   void back(int64_t r, const Lanes<double>* scaled, Lanes<double>* ends) const {
     Lanes<T>* pair = row(r);
     for (int i = 0; i < labels_; ++i) {
@@ -297,7 +298,7 @@ class BatchStepTangent {
     if (out_ != nullptr) batch_.store(along_.data(), edges_, 1, out_);
   }
 
-  // past_start of row r from past_end of the row before; gives E[g] of the step.
+  // Computes past_start of row r from past_end of the previous row; returns E[g] of the step.
   Lanes<T> past(int64_t r, const Lanes<T>* ends, Lanes<T>* starts) const {
     const auto zero = Lanes<T>::of(T(0));
     const Lanes<T>* pair = pairs_.data() + (r - 1) * edges_;
@@ -322,7 +323,7 @@ class BatchStepTangent {
     return gain;
   }
 
-  // future_end of the row before from future_start of row r; the direction becomes the derivative.
+  // Computes future_end of the previous row from future_start of row r; the direction becomes the derivative.
   void future(int64_t r, const Lanes<T>* starts, const Lanes<T>* past_ends, const Lanes<T>& rest, Lanes<T>* ends) const {
     const auto zero = Lanes<T>::of(T(0));
     const Lanes<T>* pair = pairs_.data() + (r - 1) * edges_;

@@ -6,10 +6,10 @@
 
 namespace foveal {
 
-// With more labels than this an item fills the lanes by itself, and items need not come in groups.
+// With more labels, a single item fills the lanes, and items need not come in groups.
 constexpr int kFewLabels = 12;
 
-// The sizes of a batch of models, and which positions are real.
+// The sizes of a batch of models, and the real positions.
 struct SemiMarkovSizes {
   int64_t length, lengths, labels;  // T, D, K
   const bool* mask;                 // (B, T), true on real positions; or null: all are real

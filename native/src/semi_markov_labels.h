@@ -1,6 +1,6 @@
-// Semi-Markov models of many labels: one item at a time, its labels in the lanes of as many
-// registers as they fill. The recurrences are those of semi_markov.h, and of semi_markov_batch.h for
-// the steps between segments, which here read and write (K, K) tables where they stand, those of semi_markov_batch.h.
+// Semi-Markov models of many labels: one item at a time, its labels in the lanes of one or several
+// registers. semi_markov.h has the recurrences, and semi_markov_batch.h the recurrences of the steps between
+// segments, which here read and write (K, K) tables in place.
 //
 // Lanes past the last label have no score and no probability.
 
@@ -34,10 +34,10 @@ class Labels {
   int64_t item(int) const { return item_; }
   const Places& places() const { return places_; }
   int64_t edges() const { return sizes_.labels * sizes_.labels; }
-  // The step into a row is this one of the T - 1; `steps` is where an item's begin in (B, T-1, K, K).
+  // The index of the step into a row among the T - 1 steps; `steps` is the offset of an item in (B, T-1, K, K).
   int64_t step(int64_t row) const { return places_.at(0, row) - 1; }
   int64_t steps() const { return item_ * (sizes_.length - 1) * edges(); }
-  // 0 for steps that join nothing, in an item's (T-1, K, K).
+  // Writes 0 for steps that join no real positions, in an item's (T-1, K, K).
   void clear_steps(T* pairs) const {
     if (rows() < sizes_.length) std::fill(pairs, pairs + (sizes_.length - 1) * edges(), T(0));
   }
@@ -82,7 +82,7 @@ class Labels {
   void load(const T* from, T fill, Lanes<T>* out) const {
     each_segment([&](int64_t at, int64_t place, int64_t count) { out[at] = load_first(from + place, count, fill); });
   }
-  // Calls each(register, place in (B, T, D, K), labels from there on) for the registers of all rows.
+  // Calls each(register, offset in (B, T, D, K), number of labels from there) for the registers of all rows.
   template <class Each>
   void each_segment(Each each) const {
     const int64_t lengths = sizes_.lengths, labels = sizes_.labels;
@@ -101,8 +101,8 @@ class Labels {
   int64_t blocks_;
 };
 
-// The steps between segments. Weights are kept in the item's place in `pairs` (B, T-1, K, K), or, if
-// that is null, in memory of this object; on the way back they become pair marginals.
+// The steps between segments. Weights are kept at the item's offset in `pairs` (B, T-1, K, K) or, if it is
+// null, in memory of this object; the backward pass turns them into pair marginals.
 template <class T>
 class LabelSteps {
  public:
@@ -113,7 +113,7 @@ class LabelSteps {
     weights_ = pairs ? pairs + layout.steps() : own_.data();
     if (pairs != nullptr) layout.clear_steps(weights_);
   }
-  void store() const {}  // they are where they should be
+  void store() const {}  // the pair marginals are already in place
 
   void onward(int64_t r, const Lanes<double>* from, Lanes<double>* starts, Lanes<double>* scales) const {
     if (std::is_same_v<T, float> && onward_in<false>(r, from, starts, scales)) return;
@@ -156,7 +156,7 @@ class LabelSteps {
  private:
   T* row(int64_t r) const { return weights_ + layout_.step(r) * layout_.edges(); }
 
-  // False if numbers left the range of T, which they do not in double.
+  // Returns false if numbers left the range of T, which cannot happen in double.
   template <bool in_double>
   bool onward_in(int64_t r, const Lanes<double>* from, Lanes<double>* starts, Lanes<double>* scales) const {
     const T* edges = transitions_ + layout_.step(r) * step_stride_;
@@ -196,7 +196,7 @@ class LabelStepTangent {
         out_(task.pair_tangent ? task.pair_tangent + layout.steps() : nullptr) {
     if (out_ != nullptr) layout.clear_steps(out_);
   }
-  void store() const {}  // it is where it should be
+  void store() const {}  // the derivative is already in place
 
   Lanes<T> past(int64_t r, const Lanes<T>* from, Lanes<T>* starts) const {
     const auto zero = Lanes<T>::of(T(0));

@@ -54,9 +54,8 @@ void in_parts(const Segmented& given, const Run& run) {
   one_by_one(given.batch, [&](int64_t item) { run(item, item + 1); });
 }
 
-// Calls segment(t, d) for the segments of d + 1 positions that an item may have, which start at its real
-// position t and cover real positions alone, those between left out; and step(t) for the steps t, t + 1 to
-// all real positions but the first.
+// Calls segment(t, d) for the possible segments of an item: d + 1 real positions from the real position t,
+// skipping masked positions; and step(t) for the steps t, t + 1 to all real positions except the first.
 template <class Segment, class Step>
 void for_read(const SemiMarkovSizes& sizes, int64_t item, Segment segment, Step step) {
   const bool* mask = sizes.mask ? sizes.mask + item * sizes.length : nullptr;
@@ -71,7 +70,7 @@ void for_read(const SemiMarkovSizes& sizes, int64_t item, Segment segment, Step 
   }
 }
 
-// Calls spoil(item) for the items first .. last - 1 that have a NaN or +inf in a segment or step of theirs.
+// Calls spoil(item) for the items first .. last - 1 that have a NaN or +inf in one of their segments or steps.
 template <class T, class Spoil>
 void for_spoiled_in(const SemiMarkov<T>& model, int64_t first, int64_t last, Spoil spoil) {
   const auto& [length, lengths, labels, mask] = model.sizes;

@@ -1,7 +1,7 @@
 // The best segmentation of a semi-Markov model, and exact samples; and the table of its kernels.
 //
-// Both are traced from the last row back: a segment that ends in a row has a length, and one that
-// starts in a row has a label before it. The best ones are looked up, a sample is drawn.
+// Both are traced from the last row back: each step chooses the length of a segment that ends in a row, and
+// the label before a segment that starts in a row. The best choices are looked up, samples are drawn.
 
 #pragma once
 
@@ -12,8 +12,8 @@ namespace foveal {
 namespace FOVEAL_ISA {
 namespace semi_markov {
 
-// Labels (T) of one item at the starts of segments, -1 elsewhere. `length` gives the length less one of
-// a segment that ends in a row, `before` the label before one that starts in a row.
+// Writes the labels (T) of one item at the starts of segments, -1 elsewhere. `length` returns the length minus
+// one of a segment that ends in a row, `before` the label before a segment that starts in a row.
 template <class Layout, class Length, class Before>
 void trace(const Layout& layout, int item, int64_t label, int64_t* labels, Length length, Before before) {
   std::fill(labels, labels + layout.sizes().length, int64_t(-1));
@@ -24,7 +24,7 @@ void trace(const Layout& layout, int item, int64_t label, int64_t* labels, Lengt
   }
 }
 
-// The highest of s + u over the lengths of segments that end in a row, and which length it has.
+// The maximum of s + u over the lengths of segments that end in a row, and the length that attains it.
 template <class T>
 FOVEAL_INLINE Lanes<double> best_length(const Ending<T>& ending, const Lanes<double>* starts, Lanes<T>* length) {
   auto highest = starts[0] + widen(ending.at(0)), place = Lanes<double>::of(0.0);

@@ -1,7 +1,7 @@
 // The sentences that are computed together, and squares of numbers on pairs of their words.
 //
-// Words that are masked out are left out: those that follow move up. Sentences in lanes may differ in
-// length; what stands beyond the end of one is replaced as it is read.
+// Masked words are removed, and the following words move up. Sentences in lanes may differ in length; values
+// beyond the end of a sentence are replaced when they are read.
 
 #pragma once
 
@@ -11,8 +11,8 @@
 namespace foveal {
 namespace FOVEAL_ISA {
 
-// `Layout` is charts::Starts or charts::Items; `before` places of a square (the root's) stand before
-// the words and are never left out.
+// `Layout` is charts::Starts or charts::Items; a square has `before` positions (for the root) before the words,
+// which are never removed.
 template <class Layout>
 class Sentences {
  public:
@@ -20,7 +20,7 @@ class Sentences {
       : size_(before + batch.words), lanes_(lanes),
         places_(batch.mask == nullptr ? 0 : Layout::sentences * size_) {
     for (int l = 0; l < Layout::sentences; ++l) {
-      const int64_t place = first + (l < lanes ? l : 0);  // lanes to spare repeat the first sentence
+      const int64_t place = first + (l < lanes ? l : 0);  // unused lanes repeat the first sentence
       items_[l] = batch.order == nullptr ? place : batch.order[place];
       counts_[l] = batch.mask == nullptr ? size_ : find(batch.mask + items_[l] * batch.words, before, l);
     }
@@ -28,14 +28,14 @@ class Sentences {
     shortest_ = *std::min_element(counts_, counts_ + Layout::sentences);
   }
   int lanes() const { return lanes_; }
-  int64_t size() const { return size_; }                    // of a square, each way
-  int64_t item(int lane) const { return items_[lane]; }     // its place in the batch
-  int64_t count(int lane) const { return counts_[lane]; }   // the places of a square that are there
+  int64_t size() const { return size_; }                    // both axes of a square
+  int64_t item(int lane) const { return items_[lane]; }     // its index in the batch
+  int64_t count(int lane) const { return counts_[lane]; }   // the positions of a square in use
   int64_t longest() const { return longest_; }
-  // Where the first sentence has a word that is the `index`-th of those that are there.
+  // The original position of the `index`-th real word of the first sentence.
   int64_t place(int64_t index) const { return has_gaps(0) ? places_[index] : index; }
 
-  // Squares of a batch, without the words that are left out; `value` where a sentence has ended.
+  // Loads squares of a batch without masked words; `value` beyond the end of a sentence.
   template <class T>
   void read(const T* squares, T value, charts::Entry<Layout, T>* to) const {
     const int64_t area = size_ * size_;
@@ -55,7 +55,7 @@ class Sentences {
     }
   }
 
-  // The reverse; `from` must hold 0 where a sentence has ended.
+  // Stores squares back; `from` must hold 0 beyond the end of a sentence.
   template <class T>
   void write(const charts::Entry<Layout, T>* from, T* squares) const {
     const int64_t area = size_ * size_;
@@ -135,8 +135,8 @@ class Sentences {
   int64_t longest_, shortest_;
 };
 
-// Calls each(layout, first, lanes) for the sentences first .. last - 1, one after the other or as many
-// as there are lanes.
+// Calls each(layout, first, lanes) for the sentences first .. last - 1, one by one or in groups that fill the
+// lanes.
 template <class Each>
 void for_sentences(const Batch& batch, int64_t first, int64_t last, Each each) {
   if (!batch.together) {

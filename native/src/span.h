@@ -2,9 +2,9 @@
 //
 //   a[i, i] = s[i, i],      a[i, j] = s[i, j] + log sum_u exp( a[i, i+u] + a[i+u+1, j] )
 //
-// The span from word i to word j has width j - i. The chart holds logarithms in double; what follows
-// are probabilities, in the type T. Spans that reach beyond the end of a sentence are impossible, so
-// that sentences of different lengths stand side by side, each with a top of its own.
+// The span from word i to word j has width j - i. The chart holds logarithms in double; all later values are
+// probabilities of type T. Spans beyond the end of a sentence are impossible. The lanes can therefore hold
+// sentences of different lengths, each with a separate top span.
 
 #pragma once
 
@@ -123,7 +123,7 @@ void marginals(const Spans<T>& spans, const SpanMarginals<T>& out, int64_t begin
       charts::share(charts::load(mass.data() + grid.at(width, start)), grid.kept(kept, 0, width, start),
                     columns(grid, mass, width, start));
     });
-    // A word is a span of every bracketing: its probability is 1, free of rounding.
+    // A word is a span of every bracketing: its probability is exactly 1.
     for (int l = 0; l < lanes; ++l) {
       const bool possible = out.log_partition[sentences.item(l)] > T(kNever);
       for (int64_t i = 0; i < sentences.count(l); ++i) lane_of(mass[i], l) = possible ? T(1) : T(0);
@@ -132,8 +132,8 @@ void marginals(const Spans<T>& spans, const SpanMarginals<T>& out, int64_t begin
   });
 }
 
-// The direction g on the spans without a constant: all trees have the same number of spans of two words
-// or more, so it changes nothing, and the one that makes E[G] = 0 keeps the numbers small.
+// The direction g on the spans, less a constant. All trees have the same number of spans of two words or
+// more, so a constant changes nothing; the constant that makes E[G] = 0 keeps the numbers small.
 template <class Layout, class T>
 void center(const Grid<Layout>& grid, const Sentences<Layout>& sentences, const T* kept,
             const Buffer<Entry<Layout, T>>& direction) {
@@ -185,7 +185,7 @@ void tangent(const Spans<T>& spans, const SpanTangent<T>& task, int64_t begin, i
   });
 }
 
-// Marks the spans of one bracketing (n, n); `choose(start, width)` gives the split of a span.
+// Marks the spans of one bracketing (n, n); `choose(start, width)` returns the split of a span.
 template <class Choose>
 void unfold(const Sentences<charts::Starts>& sentences, bool* chosen, Choose choose) {
   struct Open {

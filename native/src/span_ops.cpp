@@ -20,7 +20,7 @@ const SpanKernels<double>& span_kernels<double>() {
   return kernels().span_double;
 }
 
-// Calls each(place) for the spans between words that are real, in a square (n, n).
+// Calls each(place) for the spans between real words, in a square (n, n).
 template <class Each>
 void for_read_spans(const bool* mask, int64_t words, Each each) {
   const auto real = [&](int64_t word) { return mask == nullptr || mask[word]; };
@@ -50,7 +50,7 @@ void for_spoiled_in(const Spans<T>& view, int64_t first, int64_t last, Spoil spo
   for_spoiled(view.batch, view.scores, area_of(view), first, last, places_of(view), spoil);
 }
 
-// Something on spans, contiguous, and the words that are real.
+// A contiguous tensor on spans, and the real words.
 struct Given {
   Tensor spans;
   std::optional<Tensor> mask;

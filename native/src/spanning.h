@@ -1,11 +1,11 @@
 // Spanning trees: elimination without subtraction, one sentence at a time.
 //
 // With w[h, d] the weight of the arc from head h to word d, words are eliminated from the last to the
-// first; what hangs from an eliminated word p then hangs from the heads of p. An arc is read when the
-// later of its ends has its turn, as one sum over itself and the detours by words j > p:
+// first; the dependents of an eliminated word p then depend on the heads of p. An arc is read when the later
+// of its ends is eliminated, as one sum over the arc and the detours by words j > p:
 //
 //   hangs[p, d] = w[p, d] + sum_j picks[j, p] hangs[j, d]       d < p
-//   picks[p, h] = ( w[h, p] + sum_j hangs[j, p] picks[j, h] ) / totals[p],    so that they sum to 1
+//   picks[p, h] = ( w[h, p] + sum_j hangs[j, p] picks[j, h] ) / totals[p],    which sum to 1
 //   Z           = prod_p totals[p]
 //
 // The derivative of log Z in each entry, its slope, comes from the first word to the last:
@@ -17,16 +17,15 @@
 //
 // and its derivative along a direction by the product rule, over the same factors.
 //
-// All but `spare` adds and multiplies numbers that are not negative, so each entry has the digits of
-// a double while none leaves its range. Words are scaled to have their best arc at 1; entries only
-// grow, so that scores up to 345 apart are safe, and where arcs are forbidden the range is watched.
-// Scores further below count as forbidden, which is exact as long as all trees that have such an arc weigh
-// nothing against the others; see `Cut`. A sentence of which that is not so is done again with
-// numbers of any magnitude.
+// Except for `spare`, the recurrences only add and multiply nonnegative numbers, so each entry has the
+// accuracy of a double while none leaves its range. The scores of a word are shifted to give its best arc the
+// weight 1. Entries only grow, so scores up to 345 apart are safe; with forbidden arcs, the range is checked.
+// Lower scores count as forbidden, which is exact as long as the trees with such an arc have a negligible
+// weight; see `Cut`. Otherwise the sentence is computed again with numbers of any magnitude.
 //
-// Exactly one root arc: scaled by e, with e to 0 (see `_spanning_passes.py`). Root arcs do not count in
-// totals[p] unless p has no other head left and is closed; what hangs from a closed word then hangs
-// from a second root, node 1, that pays for no arc.
+// Exactly one root arc: root arcs are scaled by e, with e to 0 (see `_spanning_passes.py`). They do not count
+// in totals[p] unless p has no other head left and is closed; the dependents of a closed word then depend on a
+// second root, node 1, which has no arc cost.
 
 #pragma once
 
@@ -61,8 +60,8 @@ class Sentence {
   int64_t size() const { return size_; }
   int64_t words() const { return size_ - roots_; }
   int64_t stride() const { return stride_; }
-  int64_t place(int64_t node) const { return places_[node]; }  // where it stands in the scores
-  bool is_whole() const { return places_[size_ - 1] == words(); }  // no word of the scores is left out before another
+  int64_t place(int64_t node) const { return places_[node]; }  // its index in the scores
+  bool is_whole() const { return places_[size_ - 1] == words(); }  // no masked word precedes a real one
   bool is_free_root(int64_t node) const { return roots_ == 2 && node == 1; }
 
  private:
@@ -126,14 +125,14 @@ void read(const Sentence& sentence, const T* square, int64_t size, double fill, 
   }
 }
 
-// How shifted scores become weights: those below `floor` are forbidden, and all are multiplied by `scale`.
+// Converts shifted scores to weights: scores below `floor` are forbidden, and all are multiplied by `scale`.
 struct Cut {
   double floor, scale;
 };
 constexpr Cut kCutForDoubles{-345, 1}, kCutForWides{kLowestLog, 1};
 
-// What was taken off the scores of a tree; the lowest of what is left, and the highest of it that is too low
-// for doubles, -inf if none is; and whether all are numbers.
+// The total shift of the scores of a tree; the lowest shifted score, and the highest one that is too low for
+// doubles, -inf if there is none; and whether all scores are numbers.
 struct Shifts {
   double total = 0, lowest = 0, too_low = kNever;
   bool are_numbers = true;
@@ -151,16 +150,16 @@ inline double highest_below(const Sentence& sentence, const Square<double>& logs
   return found;
 }
 
-// Whether all trees with an arc of weight exp(`too_low`) or less weigh nothing against those that weigh
-// exp(`log_weight`): there are less than (n+1)^n, and no arc weighs more than 1.
+// Whether all trees with an arc of weight exp(`too_low`) or less are negligible compared with the total weight
+// exp(`log_weight`): there are less than (n+1)^n trees, and no arc weighs more than 1.
 inline bool is_exact(const Sentence& sentence, double log_weight, double too_low) {
   const double words = static_cast<double>(sentence.words());
   return too_low == kNever || log_weight - too_low > words * std::log(words + 1) + 40;
 }
 
-// Takes off the root's arcs the best of those to their words, and gives the best of what is left. Adds up
-// what is taken off in all: of the best root arc its own score, since a word that hangs from the root alone
-// may have a best among the others that is no score at all, such as -1e30, which would drown it.
+// Subtracts from each root arc the best score of its word, and returns the best difference. Adds up the total
+// shift. For the best root arc, this is the arc's score: a word that can only depend on the root may have
+// a placeholder such as -1e30 as the best of its other scores, which would swamp the root score.
 inline double shift_root(const Sentence& sentence, const Square<double>& logs, const double* best, double* total) {
   double* row = logs.row(0);
   int64_t chosen = sentence.roots();
@@ -176,7 +175,7 @@ inline double shift_root(const Sentence& sentence, const Square<double>& logs, c
   return highest;
 }
 
-// Takes off each word's scores the best of those that count; and off the root's, where it has one arc.
+// Subtracts from the scores of each word the best one that counts; with a single root, also from root arcs.
 inline Shifts shift(const Sentence& sentence, const Square<double>& logs) {
   const int64_t size = sentence.size(), roots = sentence.roots(), counted = sentence.first_counted();
   Buffer<double> best(sentence.stride());
@@ -246,7 +245,7 @@ struct Factors {
     std::fill(is_open.data(), is_open.data() + sentence.roots(), 1.0);
   }
 
-  // Puts the arcs themselves in all rows. What is beyond the diagonal is never read as a result.
+  // Initializes all rows with the arcs. Values beyond the diagonal are never read as a result.
   void start(const Square<Number>& arcs) const {
     std::copy(arcs.row(0), arcs.row(arcs.stride()), hangs.row(0));
     transpose(arcs, picks);
@@ -271,7 +270,7 @@ void settle(const Sentence& sentence, int64_t p, const Factors<Number>& factors)
   factors.totals[p] = total;
 }
 
-// All words in turn; whether the range of numbers was kept.
+// Eliminates all words in turn; returns whether all numbers stayed in range.
 template <class Number>
 bool eliminate(const Sentence& sentence, const Square<Number>& weights, const Factors<Number>& factors) {
   const auto& [hangs, picks, totals, is_open] = factors;
@@ -298,7 +297,7 @@ bool eliminate(const Sentence& sentence, const Square<Number>& weights, const Fa
   return range.is_kept();
 }
 
-// Whether there is a tree: every word has a head, and one at most is closed.
+// Whether there is a tree: every word has a head, and at most one word is closed.
 template <class Number>
 bool is_possible(const Sentence& sentence, const Factors<Number>& factors) {
   int64_t num_closed = 0;
@@ -316,7 +315,7 @@ double log_of_weight(const Sentence& sentence, const Factors<Number>& factors) {
   return log_of_product(&factors.totals[sentence.roots()], sentence.words());
 }
 
-// The slopes [head, word] and their transpose, by rows; 0 where nothing has been found yet, and on the
+// The slopes [head, word] and their transpose, by rows; 0 for entries that are not yet computed, and on the
 // diagonal.
 template <class Number>
 struct Slopes {
@@ -329,7 +328,7 @@ struct Slopes {
     of_words.fill(Number(0));
   }
 
-  // Copies what was found at pivot p, in its rows, to its columns in the rows from .. p.
+  // Copies the results of pivot p from its rows to its columns in the rows from .. p.
   void spread(int64_t p, int64_t from) const {
     *of_heads.at(p, p) = *of_words.at(p, p) = Number(0);
     for (int64_t x = from; x < p; ++x) {
@@ -338,8 +337,8 @@ struct Slopes {
     }
   }
 
-  // The same for the pivots first .. last - 1, in the rows before them: side by side, since each row is
-  // another line of memory.
+  // The same for the pivots first .. last - 1, in the rows before them: all pivots at once, since each row is
+  // in another cache line.
   void spread_panel(int64_t first, int64_t last) const {
     for (int64_t x = 0; x < first; ++x) {
       for (int64_t p = first; p < last; ++p) {
@@ -350,14 +349,14 @@ struct Slopes {
   }
 };
 
-// Adds to row p of `to` the multiples of the rows first .. p - 1. Its entries from `first` on are not to
-// be read after this: their rows were not whole when those before `first` were added.
+// Adds to row p of `to` the multiples of the rows first .. p - 1. Its entries from `first` on must not be
+// read afterwards: their rows were incomplete when the rows before `first` were added.
 template <class Number>
 void add_latest(const Square<Number>& to, const Number* factors, const Square<Number>& over, int64_t first, int64_t p) {
   if (p > first) rows::add(to.row(p), {factors + first, 0, 1, over.row(first), to.stride(), p - first}, 1, first);
 }
 
-// Zero where an entry is 0: whatever its slope, nothing depends on it.
+// 0 where an entry is 0: nothing depends on the slope of such an entry.
 template <class Number>
 void drop_unused(Number* slopes, const Number* entries, int64_t count) {
   for (int64_t x = 0; x < count; ++x) slopes[x] = entries[x] == Number(0) ? Number(0) : slopes[x];

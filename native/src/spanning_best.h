@@ -1,9 +1,9 @@
 // The best spanning tree (Chu-Liu-Edmonds).
 //
-// Each component, at first a word, takes its best arc from outside; components on a cycle join, and an arc
-// into them then costs what it replaces. With a single root an arc between words goes before any root
-// arc, so that no root arc is used that can be done without. A round is one pass over the scores; there
-// are as many as cycles nest.
+// Each component, at first a word, takes its best arc from outside. Components on a cycle merge, and the cost of
+// an arc into them then includes the arc that it replaces. With a single root, any arc between words is better
+// than a root arc, so the search uses no unnecessary root arc. A round is one pass over the scores; the number
+// of rounds is the nesting depth of cycles.
 
 #pragma once
 
@@ -32,7 +32,7 @@ class Contraction {
   }
 
  private:
-  // Of each round: the component of a node; of each component whether it joins others, and the arc into it.
+  // For each round: the component of each node; for each component, whether it merges and the arc into it.
   int64_t* component(int64_t round) const { return rounds_.data() + round * size_ * 4; }
   int64_t* joined(int64_t round) const { return component(round) + size_; }
   int64_t* head(int64_t round) const { return component(round) + 2 * size_; }
@@ -87,7 +87,7 @@ class Contraction {
     }
   }
 
-  // Joins the components on cycles; false if there are none.
+  // Merges the components on cycles; returns false if there are none.
   bool join(int64_t round) {
     const int64_t* own = component(round);
     std::fill(joined(round), joined(round) + size_, int64_t(0));
@@ -102,7 +102,7 @@ class Contraction {
         states_[c] = start;
         c = own[head(round)[c]];
       }
-      if (c == 0 || states_[c] != start) continue;  // the root, or a way that was gone before
+      if (c == 0 || states_[c] != start) continue;  // the root, or an earlier path
       found = true;
       const int64_t name = c;
       do {
@@ -119,7 +119,7 @@ class Contraction {
     return true;
   }
 
-  // The last round enters every component; the others those that later rounds left open.
+  // The last round enters every component; earlier rounds enter the components that later rounds left open.
   void expand(int64_t round, bool is_last, int64_t* heads) const {
     const int64_t* own = component(round);
     Buffer<int64_t> is_entered(size_);

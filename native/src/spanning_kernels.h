@@ -1,4 +1,4 @@
-// What the kernels of spanning trees take and give.
+// Inputs and outputs of the kernels of spanning trees.
 
 #pragma once
 
@@ -15,7 +15,7 @@ struct Graph {
   const bool* mask;  // (B, n), true on real words; or null: all are real
 };
 
-// How many numbers the marginals keep of a sentence, for the tangent pass.
+// The number of values that the marginals keep per sentence for the tangent pass.
 inline int64_t kept_of_spanning(int64_t words, bool single_root) {
   const int64_t size = words + (single_root ? 2 : 1);
   return 2 * size * (size + 1);
@@ -26,7 +26,7 @@ struct SpanningMarginals {
   T* log_partition;  // (B)
   T* marginals;      // (B, n+1, n+1)
   double* kept;      // (B, kept_size)
-  bool* safe;        // (B), whether doubles had the range; if not, nothing is kept
+  bool* safe;        // (B), whether the range of doubles was sufficient; if not, nothing is kept
   int64_t kept_size;
 };
 

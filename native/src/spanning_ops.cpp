@@ -27,7 +27,7 @@ auto arcs_of(const Graph<T>& view) {
   };
 }
 
-// Something on arcs, contiguous, and the words that are real.
+// A contiguous tensor on arcs, and the real words.
 struct Given {
   Tensor arcs;
   std::optional<Tensor> mask;
@@ -52,7 +52,7 @@ void if_spoiled(const Graph<T>& view, int64_t item, Spoil spoil) {
   for_spoiled(view.scores, area, item, item + 1, arcs_of(view), spoil);
 }
 
-// Numbers on arcs (B, n+1, n+1): NaN on those that trees of an item may have, 0 elsewhere.
+// Writes NaN on the arcs (B, n+1, n+1) that trees of an item may have, 0 elsewhere.
 template <class T>
 void spoil_arcs(const Graph<T>& view, T* squares, int64_t item) {
   fill_with_nan(squares, (view.words + 1) * (view.words + 1), item, arcs_of(view));

@@ -1,12 +1,12 @@
 // Exact samples of spanning trees, and the table of the kernels.
 //
-// Each word that is not yet in the tree walks at random along heads until it meets the tree; the last
-// step from each word stays (Wilson 1996). How many steps all walks take is independent of the tree that
-// they leave (the cycles that are erased are), so that to give up after a number of steps and to draw the
-// tree in another way is exact. The other way: one word after the other, from the marginals given
-// the heads that have been drawn. It is taken where the likeliest heads form cycles.
+// A random walk along heads starts at each word that is not yet in the tree and ends when it meets the tree;
+// the last step from each word is kept (Wilson 1996). The total number of steps is independent of the resulting
+// tree (because the erased cycles are). It is therefore exact to give up after a number of steps and to draw the
+// tree with another method: one word after the other, from the marginals given the heads drawn so far. This
+// happens if the most probable heads form cycles.
 //
-// With a single root its word is drawn first, from its marginals, and the walks are to that word.
+// With a single root, its word is drawn first, from its marginals, and the walks end at that word.
 
 #pragma once
 
@@ -22,7 +22,7 @@ namespace spanning {
 
 constexpr int64_t kStepsOfWord = 100;
 
-// SplitMix64 (Steele et al. 2014): the walks take as many numbers as they take.
+// SplitMix64 (Steele et al. 2014), because the number of random numbers of a walk is not known in advance.
 class Random {
  public:
   explicit Random(int64_t seed) : state_(static_cast<uint64_t>(seed)) {}
@@ -37,7 +37,7 @@ class Random {
   uint64_t state_;
 };
 
-// For each word the running sums of the weights of its heads; node 0 is the root.
+// For each word, the running sums of the weights of its heads; node 0 is the root.
 class Walks {
  public:
   template <class T>
@@ -60,7 +60,7 @@ class Walks {
     }
   }
 
-  // Heads of a tree that hangs from `root`; false if its walks take too many steps.
+  // Draws the heads of a tree with root `root`; returns false if its walks take too many steps.
   bool draw(int64_t root, Random& random, int64_t* heads, bool* is_in) const {
     int64_t left = kStepsOfWord * size_;
     std::fill(is_in, is_in + size_, false);
@@ -69,7 +69,7 @@ class Walks {
       for (int64_t node = start; !is_in[node]; node = heads[node]) {
         if (left-- == 0) return false;
         heads[node] = step(node, random.uniform());
-        if (heads[node] == 0 && root != 0) return false;  // it has no head but the root
+        if (heads[node] == 0 && root != 0) return false;  // its only head is the root
       }
       for (int64_t node = start; !is_in[node]; node = heads[node]) is_in[node] = true;
     }
@@ -80,7 +80,7 @@ class Walks {
   int64_t step(int64_t word, double uniform) const {
     const double* sums = sums_.row(word);
     const int64_t found = std::upper_bound(sums, sums + size_, uniform * sums[size_ - 1]) - sums;
-    return std::min(found, last_[word]);  // rounding may leave the level unreached
+    return std::min(found, last_[word]);  // rounding may keep the sum below the level
   }
 
   int64_t size_;
@@ -111,7 +111,7 @@ class Conditioned {
   int64_t kept_size_;
 };
 
-// Word after word, by marginals given the heads so far. `fixed` holds scores that it changes.
+// Draws word after word, from the marginals given the heads so far. Modifies the scores in `fixed`.
 template <class T>
 void draw_in_turn(const Graph<T>& arcs, const Sentence& sentence, T* fixed, Conditioned<T>& conditioned, Random& random,
                   int64_t* heads) {

@@ -7,7 +7,7 @@
 //   slope.[h, p] = ( spare. + drop.[h] - slope[h, p] totals.[p] ) / totals[p]
 //   spare.       = - sum_h ( picks.[p, h] drop[h] + picks[p, h] drop.[h] )
 //
-// Changes of picks sum to 0, so in spare. the slopes times totals[p] may stand for drop.
+// The changes of picks sum to 0, so spare. can use the slopes times totals[p] instead of drop.
 
 #pragma once
 
@@ -26,7 +26,7 @@ void push_factors(const Sentence& sentence, const Square<Number>& moves, const F
   const auto& [on_hangs, on_picks, on_totals, unused] = changes;
   const int64_t size = sentence.size(), roots = sentence.roots(), stride = sentence.stride();
   const int64_t counted = sentence.first_counted();
-  // To rows first .. last - 1, the detours by the words from `from` up to `to`.
+  // Adds to rows first .. last - 1 the detours by the words from `from` up to `to`.
   const auto add_detours = [&](int64_t first, int64_t last, int64_t from, int64_t to) {
     if (from == to) return;
     const int64_t number = to - from, targets = last - first, count = last - 1;
@@ -100,8 +100,8 @@ void push_slopes(const Sentence& sentence, const Factors<Number>& factors, const
   }
 }
 
-// What is kept of a sentence: totals, closed words; a row of hangs, up to the diagonal, and the row of picks
-// that fills it up to the width of all; the slopes.
+// The values kept for a sentence: totals and closed words; the rows of hangs, up to the diagonal, each followed
+// by the row of picks, which together fill the full width; the slopes.
 template <class Numbers, class Copy>
 void for_kept(const Sentence& sentence, const Factors<double>& factors, const Slopes<double>& slopes, Numbers* kept,
               Copy copy) {
@@ -125,8 +125,8 @@ inline void unpack(const Sentence& sentence, const double* kept, const Factors<d
   transpose(slopes.of_heads, slopes.of_words);
 }
 
-// Numbers on arcs, back in the place of the scores; 0 where there is no arc. `each(head, word)` gives
-// those of a word and the lanes after it.
+// Stores numbers on arcs in the layout of the scores; 0 where there is no arc. `each(head, word)` returns
+// the numbers of a word and of the lanes after it.
 template <class T, class Each>
 void write(const Sentence& sentence, int64_t size, T* square, Each each) {
   const int64_t roots = sentence.roots();
@@ -168,7 +168,7 @@ struct Shifted {
   }
 };
 
-// log Z by doubles; NaN if they had not the range.
+// log Z with doubles; NaN if their range is not sufficient.
 inline double log_partition_by(const Sentence& sentence, const Shifted& shifted, const Square<double>& weights,
                                const Factors<double>& factors, Cut* cut) {
   const Shifts& shifts = shifted.shifts;
@@ -180,8 +180,8 @@ inline double log_partition_by(const Sentence& sentence, const Shifted& shifted,
   return found + shifts.total;
 }
 
-// log Z by numbers of any magnitude. Where all trees have an arc whose score is too low even for them, the
-// scores are scaled to their range: of numbers that large, small differences have no digits anyway.
+// log Z with numbers of any magnitude. If all trees have an arc whose score is too low even for these numbers,
+// the scores are scaled to their range: scores that large have no accurate small differences anyway.
 inline double log_partition_by(const Sentence& sentence, const Shifted& shifted, const Square<Wide>& weights,
                                const Factors<Wide>& factors, Cut* cut) {
   const Shifts& shifts = shifted.shifts;
@@ -211,7 +211,7 @@ void log_partition(const Graph<T>& arcs, T* out, int64_t item) {
   out[item] = static_cast<T>(found);
 }
 
-// Marginals of one sentence by one type of numbers; whether they had the range.
+// Marginals of one sentence with one type of numbers; returns whether their range was sufficient.
 template <class Number, class T>
 bool marginals_by(const Graph<T>& arcs, const SpanningMarginals<T>& out, int64_t item, const Sentence& sentence,
                   const Shifted& shifted) {
@@ -224,7 +224,7 @@ bool marginals_by(const Graph<T>& arcs, const SpanningMarginals<T>& out, int64_t
   out.log_partition[item] = static_cast<T>(found);
   found > kNever ? differentiate(sentence, factors, slopes) : slopes.clear();
   const int64_t size = arcs.words + 1;
-  // An arc that is all but impossible may come out a rounding error below 0.
+  // The marginal of an almost impossible arc may be slightly below 0 due to rounding.
   write(sentence, size, out.marginals + item * size * size, [&](int64_t head, int64_t word) {
     return max(product(weights.at(head, word), slopes.of_heads.at(head, word)), Lanes<double>::of(0.0));
   });

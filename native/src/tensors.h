@@ -39,8 +39,8 @@ inline int32_t code_of(ScalarType type) {
   }
 }
 
-// A new tensor on the processor, contiguous; directly, since going through the dispatcher by name
-// takes longer than a small kernel.
+// Creates a contiguous CPU tensor directly, because a call through the dispatcher by name takes longer than a
+// small kernel.
 inline Tensor like(const Tensor& tensor, std::initializer_list<int64_t> sizes,
                    std::optional<ScalarType> type = std::nullopt) {
   const int64_t* size = sizes.begin();
@@ -84,8 +84,8 @@ void one_by_one(int64_t count, const Run& run) {
   });
 }
 
-// The sentences of a batch, and how they are computed: together if they are short, then in the order of
-// their lengths, so that those side by side waste little.
+// The sentences of a batch, and their order of computation. Short sentences are computed together, sorted by
+// length, which wastes few lanes.
 class SentenceBatch {
  public:
   SentenceBatch(int64_t items, int64_t words, const bool* mask, int64_t most_words)
@@ -101,10 +101,10 @@ class SentenceBatch {
     batch_.order = order_.data();
   }
   const Batch& view() const { return batch_; }
-  // For how many sentences there must be room for what is kept.
+  // The number of sentences for which the kept values need room.
   int64_t kept_items() const { return batch_.together ? (batch_.items + kGrain - 1) / kGrain * kGrain : batch_.items; }
 
-  // Splits the batch over threads; the kernels take a range of places.
+  // Splits the batch over threads; the kernels take a range of positions in the order.
   template <class Run>
   void split(const Run& run) const {
     if (batch_.together) {

@@ -54,7 +54,7 @@ void gather(const T* const* rows, int64_t count, Lanes<T>* out) {
   }
 }
 
-// The same for rows that stand `stride` apart; the lanes beyond `lanes` repeat the first row.
+// The same for rows that are `stride` apart; the lanes beyond `lanes` repeat the first row.
 template <class T>
 void gather(const T* from, int64_t stride, int lanes, int64_t count, Lanes<T>* out) {
   if (stride == 0) {

@@ -1,10 +1,10 @@
-// Numbers of any magnitude: a double and an exponent of its own.
+// Numbers of any magnitude: a double and a separate exponent.
 //
 //   value = digits * 2^exponent,      1 <= |digits| < 2, or both are 0
 //
-// Fifteen digits like a double, and the range of exp of a million million: products of thousands of such
-// numbers still have an exponent. NaN and infinity have none. For the few cases that leave the range of
-// doubles: each operation costs some nanoseconds.
+// They have fifteen digits like a double, and a range up to exp(1e12): products of thousands of such numbers
+// still have a valid exponent. NaN and infinity cannot be represented. They serve the few cases that leave the
+// range of doubles, because each operation takes some nanoseconds.
 
 #pragma once
 
@@ -24,7 +24,7 @@ struct Wide {
   Wide(double value) : digits(value) { normalize(); }
   Wide(double digits, int64_t exponent) : digits(digits), exponent(exponent) { normalize(); }
 
-  // The bits of a double say its exponent; products and sums of digits are never subnormal.
+  // The bits of a double contain its exponent; products and sums of digits are never subnormal.
   void normalize() {
     if (digits == 0) {
       exponent = 0;
@@ -60,18 +60,18 @@ inline Wide& operator+=(Wide& a, const Wide& b) { return a = a + b; }
 inline Wide& operator*=(Wide& a, const Wide& b) { return a = a * b; }
 inline bool operator==(const Wide& a, const Wide& b) { return a.digits == b.digits && a.exponent == b.exponent; }
 
-// As a double, where it is in range.
+// Converts to a double, if it is in range.
 inline double value_of(const Wide& x) {
   if (x.exponent < -2000) return 0;
   return std::ldexp(x.digits, static_cast<int>(x.exponent < 2000 ? x.exponent : 2000));
 }
 inline double value_of(double x) { return x; }
 
-// The lowest number other than -inf of which wide_exp is taken.
+// The lowest argument of wide_exp other than -inf.
 constexpr double kLowestLog = -1e14;
 
-// exp(x) = 2^n exp(r), for kLowestLog <= x <= 0 and -inf. The products with both parts of log(2) are not
-// rounded, so that r has all digits of x.
+// exp(x) = 2^n exp(r), for kLowestLog <= x <= 0 and -inf. The products with both parts of log(2) are exact,
+// so r has all digits of x.
 inline Wide wide_exp(double x) {
   if (x == -std::numeric_limits<double>::infinity()) return {};
   const double n = std::floor(x * 1.44269504088896340736);

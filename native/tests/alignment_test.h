@@ -26,8 +26,8 @@ inline std::vector<Path> paths_to(int64_t row, int64_t column) {
   return found;
 }
 
-// What stands where no path leads is NaN: a kernel that reads it cannot hide it. A direction is NaN on
-// forbidden moves besides.
+// Moves outside all paths are NaN: a kernel that reads them cannot hide it. A direction is also NaN on
+// forbidden moves.
 template <class T>
 struct AlignmentCase {
   int64_t batch, rows, columns;
@@ -57,7 +57,7 @@ struct AlignmentCase {
   int64_t place(int64_t item, int64_t row, int64_t column, int64_t kind) const {
     return ((item * rows + row) * columns + column) * 3 + kind;
   }
-  // The nodes of a side that are real; the items of the side stand in the mask from `offset` on.
+  // The real nodes of a side; the items of the side start at `offset` in the mask.
   std::vector<int64_t> real(int64_t item, int64_t offset, int64_t count) const {
     std::vector<int64_t> found{0};
     for (int64_t i = 1; i < count; ++i) {
@@ -98,7 +98,7 @@ struct AlignmentSums {
   }
 };
 
-// The score of the moves that are marked.
+// The score of the marked moves.
 template <class T>
 double score_of(const AlignmentCase<T>& given, int64_t item, const char* path) {
   double score = 0;
@@ -120,7 +120,7 @@ void check_alignments_of(const AlignmentKernels<T>& kernels, const AlignmentCase
   const AlignmentDraws draws{2, batch, uniforms.data(), reinterpret_cast<bool*>(drawn.data()),
                              reinterpret_cast<bool*>(possible.data())};
   constexpr double step = 1e-5;
-  const double rough = std::max(tolerance, 1e-6);  // differences are good to no more
+  const double rough = std::max(tolerance, 1e-6);  // finite differences are not more accurate
   for (int64_t item = 0; item < batch; ++item) {
     kernels.log_partition(moves, log_partition.data(), item);
     kernels.marginals(moves, out, item);

@@ -92,7 +92,7 @@ void check_chain(const ChainKernels<T>& kernels, const ChainCase<T>& given, doub
   kernels.best(chain, labels.data(), best.data(), 0, batch);
   kernels.sample(chain, {2, batch, uniforms.data(), drawn.data(), reinterpret_cast<bool*>(possible.data())}, 0, batch);
   constexpr double step = 1e-5;
-  const double rough = std::max(tolerance, 1e-6);  // differences are good to no more
+  const double rough = std::max(tolerance, 1e-6);  // finite differences are not more accurate
   for (int64_t item = 0; item < batch; ++item) {
     const ChainSums<T> sums(given, item, 0), up(given, item, step), down(given, item, -step);
     expect("log partition", log_partition[item], sums.log_partition, tolerance);
@@ -112,8 +112,8 @@ void check_chain(const ChainKernels<T>& kernels, const ChainCase<T>& given, doub
   }
 }
 
-// Marginals of the nodes alone, for shared transitions: in probability space, and where that is not
-// safe (`far`: scores that spread too far) in log-space.
+// Marginals of the nodes only, for shared transitions: in probability space, or in log-space if that is not
+// safe (`far`: scores that spread too far).
 template <class T>
 void check_nodes(const ChainKernels<T>& kernels, ChainCase<T> given, double tolerance, bool far) {
   const int64_t batch = given.batch, length = given.length, states = given.states, edges = states * states;

@@ -1,4 +1,4 @@
-// What the tests of the kernels share.
+// Shared code of the kernel tests.
 
 #pragma once
 
@@ -34,7 +34,7 @@ inline std::vector<const Kernels*> tables() {
   return found;
 }
 
-// Random scores, a fifth of them forbidden if asked for.
+// Random scores; optionally, a fifth of them are forbidden.
 template <class T>
 std::vector<T> scores(std::mt19937& random, int64_t count, bool forbid) {
   std::normal_distribution<double> normal(0, 2);
@@ -47,7 +47,7 @@ std::vector<T> scores(std::mt19937& random, int64_t count, bool forbid) {
   return out;
 }
 
-// std::vector<bool> has no array of bools inside.
+// std::vector<bool> does not store an array of bools.
 struct Mask {
   std::vector<char> bits;
   const bool* data() const { return bits.empty() ? nullptr : reinterpret_cast<const bool*>(bits.data()); }
@@ -59,14 +59,14 @@ inline Mask random_mask(std::mt19937& random, int64_t count) {
   return mask;
 }
 
-// The items of a batch from the last to the first: an order that is not theirs.
+// The items of a batch from the last to the first, to test another order.
 inline std::vector<int64_t> reversed(int64_t items) {
   std::vector<int64_t> order;
   for (int64_t item = items - 1; item >= 0; --item) order.push_back(item);
   return order;
 }
 
-// For how many sentences there must be room for what is kept.
+// The number of sentences for which the kept values need room.
 inline int64_t kept_items(int64_t items, bool together) {
   return together ? (items + kGrain - 1) / kGrain * kGrain : items;
 }

@@ -59,7 +59,7 @@ void check_subsets_of(const ItemKernels<T>& kernels, const ItemCase<T>& given, d
   kernels.tangent(view, {marginals.data(), kept.data(), given.direction.data(), tangent.data()}, 0, batch);
   kernels.sample(view, {samples, batch, uniforms.data(), reinterpret_cast<bool*>(drawn.data()), reinterpret_cast<bool*>(possible.data())}, 0, batch);
   constexpr double step = 1e-5;
-  const double rough = std::max(tolerance, 1e-6);  // differences are good to no more
+  const double rough = std::max(tolerance, 1e-6);  // finite differences are not more accurate
   for (int64_t row = 0; row < batch; ++row) {
     const ItemSums<T> sums(given, row, 0), up(given, row, step), down(given, row, -step);
     const bool exists = sums.log_partition > -std::numeric_limits<double>::infinity();

@@ -1,5 +1,5 @@
-// Runs every kernel of every instruction set against enumeration, without torch; meant to be built
-// with sanitizers. Arrays have exactly the size that a kernel may touch.
+// Compares every kernel of every instruction set with enumeration, without torch; meant to be built
+// with sanitizers. Arrays have exactly the size that a kernel may access.
 
 #include "alignment_test.h"
 #include "chain_test.h"

@@ -107,7 +107,7 @@ void check_trees_of(const ArcKernels<T>& kernels, const ArcCase<T>& given, doubl
   const ArcTangent<T> task{marginals.data(), kept.data(), kept_size, given.direction.data(), tangent.data()};
   const ArcDraws draws{2, uniforms.data(), drawn.data(), reinterpret_cast<bool*>(possible.data())};
   constexpr double step = 1e-5;
-  const double rough = std::max(tolerance, 1e-6);  // differences are good to no more
+  const double rough = std::max(tolerance, 1e-6);  // finite differences are not more accurate
   kernels.log_partition(arcs, log_partition.data(), 0, batch);
   kernels.marginals(arcs, out, 0, batch);
   kernels.tangent(arcs, task, 0, batch);

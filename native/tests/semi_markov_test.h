@@ -53,7 +53,7 @@ class SemiMarkovSums {
     for (double& mass : pairs) mass = total_ > 0 ? mass / total_ : 0;
   }
 
-  // The score of labels that stand at the starts of segments.
+  // The score of labels at the starts of segments.
   static double score(const SemiMarkovCase<T>& given, int64_t item, const int64_t* labels) {
     const std::vector<int64_t> real = given.real(item);
     double total = 0;
@@ -75,7 +75,7 @@ class SemiMarkovSums {
   }
 
  private:
-  // All ways to go on from a row, after a segment of label `before`.
+  // All continuations from a row, after a segment of label `before`.
   void extend(int64_t row, int64_t before, double score) {
     const int64_t count = static_cast<int64_t>(real_.size());
     if (row == count) {
@@ -128,7 +128,7 @@ void check_segmentations_of(const SemiMarkovKernels<T>& kernels, const SemiMarko
   kernels.best(model, labels.data(), best.data(), 0, batch);
   kernels.sample(model, {2, batch, uniforms.data(), drawn.data(), reinterpret_cast<bool*>(possible.data())}, 0, batch);
   constexpr double step = 1e-5;
-  const double rough = std::max(tolerance, 1e-6);  // differences are good to no more
+  const double rough = std::max(tolerance, 1e-6);  // finite differences are not more accurate
   for (int64_t item = 0; item < batch; ++item) {
     const SemiMarkovSums<T> sums(given, item, 0), up(given, item, step), down(given, item, -step);
     const bool exists = sums.log_partition > -std::numeric_limits<double>::infinity();

@@ -84,7 +84,7 @@ void check_bracketings_of(const SpanKernels<T>& kernels, const SpanCase<T>& give
   const SpanDraws draws{2, uniforms.data(), reinterpret_cast<bool*>(drawn.data()),
                         reinterpret_cast<bool*>(possible.data())};
   constexpr double step = 1e-5;
-  const double rough = std::max(tolerance, 1e-6);  // differences are good to no more
+  const double rough = std::max(tolerance, 1e-6);  // finite differences are not more accurate
   kernels.log_partition(spans, log_partition.data(), 0, batch);
   kernels.marginals(spans, out, 0, batch);
   kernels.tangent(spans, task, 0, batch);

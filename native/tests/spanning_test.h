@@ -6,7 +6,7 @@
 
 namespace foveal {
 
-// Whether a tree was drawn that the scores allow.
+// Whether the drawn tree is possible.
 template <class T>
 bool is_drawable(const ArcCase<T>& given, int64_t item, const int64_t* drawn) {
   const int64_t size = given.words + 1;
@@ -36,7 +36,7 @@ void check_spanning_trees_of(const SpanningKernels<T>& kernels, const ArcCase<T>
   const SpanningTangent<T> task{kept.data(), is_safe, kept_size, given.direction.data(), tangent.data()};
   const SpanningDraws draws{samples, batch, seeds.data(), drawn.data(), reinterpret_cast<bool*>(possible.data())};
   constexpr double step = 1e-5;
-  const double rough = std::max(tolerance, 1e-6);  // differences are good to no more
+  const double rough = std::max(tolerance, 1e-6);  // finite differences are not more accurate
   for (int64_t item = 0; item < batch; ++item) {
     kernels.log_partition(arcs, log_partition.data(), item);
     kernels.marginals(arcs, out, item);
@@ -67,7 +67,7 @@ void check_spanning_trees(const SpanningKernels<T>& kernels, double tolerance) {
     const bool single_root = kind & 1, masked = kind & 2, forbid = kind & 4, far_apart = kind & 8;
     for (int64_t words : {1, 2, 5}) {
       ArcCase<T> given(random, 3, words, single_root, masked, forbid);
-      // Further than doubles reach; what is far off then counts wherever nothing else is left.
+      // Beyond the range of doubles; very low scores then count if no other arc is left.
       for (T& score : given.scores_) score -= far_apart && random() % 2 ? T(400) : T(0);
       check_spanning_trees_of(kernels, given, far_apart ? std::max(tolerance, 1e-9) : tolerance);
     }
