@@ -152,7 +152,7 @@ class PictureBatch:
     pictures: Float[Tensor, "P *frames C h w"]  # from 0 to 1
     pictures_mask: Bool[Tensor, "P *frames h w"]  # True on pixels
     text: Seq2SeqBatch | LabeledBatch
-    shown: Int[Tensor, " B"] | None = None  # the image of each example; None: one each, in order
+    shown: Int[Tensor, " B"] | None = None  # index of each example's image; None for one each
 
     @property
     def num_inputs(self) -> int:

@@ -15,8 +15,8 @@ BY_SETTING = ": source=0, target=2 (with foveal fit: --set train.source=0 --set 
 
 
 class Where(NamedTuple):
-    """The location of an example: a file and the number of its first line, counted from 1, or of another unit that
-    the file consists of.
+    """The location of an example: a file and the number of its first line, counted from 1. Files without lines have
+    another `unit`.
     """
 
     file: str

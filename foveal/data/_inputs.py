@@ -24,7 +24,7 @@ from typing_extensions import override
 from ..errors import DataError
 
 INLINE = "data:"  # begins the content of a file, written as a text
-# typing.Self is not used: beartype takes it in decorated classes only.
+# typing.Self is not used: beartype accepts it only in decorated classes.
 Own = TypeVar("Own", bound="AbstractInput")
 OwnFile = TypeVar("OwnFile", bound="_FileInput")
 MAX_SHOWN = 40  # characters of a file's text that an error quotes

@@ -240,7 +240,7 @@ def _ranges(files: tuple[str, ...], block: int) -> list[Shard]:
     lines = [place.line for place in first]
     places = [first, *(places_of_lines(file, lines) for file in files[1:])]
     if any(len(column) < len(lines) for column in places):
-        return [_whole(files)]  # the error that names the shorter file comes when reading
+        return [_whole(files)]  # reading raises the error, which names the shorter file
     begins = [Position(row) for row in zip(*places, strict=True)]
     ends: list[tuple[int | None, ...]] = [
         *(tuple(place.offset for place in begin.places) for begin in begins[1:]),

@@ -29,7 +29,7 @@ from .explaining._faithfulness import faithfulness
 MOST_EXAMPLES = 1000  # a report predicts at most this many; an evaluation has no limit
 MOST_MISTAKES, DRAWN_MISTAKES = 12, 3
 MOST_CELLS_DRAWN = 1500  # cells of a mistake's attention
-MOST_FRAMES_DRAWN = 40  # copies of a picture, one for each word
+MOST_FRAMES_DRAWN = 40  # maximum number of copies of a picture, one for each word
 # Examples for faithfulness, and the sum of their squared lengths: a second or two.
 MOST_TESTED, MOST_TESTED_WORK = 100, 20_000
 

@@ -20,8 +20,8 @@ from ..errors import DataError
 
 _PART = ".part-"  # a file in progress, which is not valid yet
 _OWNER = re.compile(rf"{re.escape(_PART)}(?P<host>[^/]*)-(?P<process>\d+)-[0-9a-f]{{12}}$")
-# Seconds since the last write, after which such a file counts as abandoned: if its process has ended on this
-# machine, and if its process is unknown.
+# Seconds since the last write after which such a file counts as abandoned: for a process of this machine that
+# has ended, and for an unknown process.
 _ENDED, _FORGOTTEN = 60, 86_400
 _BLOCK = 1 << 20  # bytes to read at a time
 

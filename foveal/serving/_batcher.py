@@ -22,8 +22,8 @@ from ._fair_queue import ANY, FairQueue, Room, Ticket
 from ._pace import Paces, Timed
 
 QUICK = 0.1  # seconds: batches that are expected to take no longer may interrupt others
-# Seconds, for a batch of the client that is interrupted: while it runs, nobody else can interrupt. A client that
-# sends many texts must not interrupt itself and delay others at every turn.
+# The same limit, in seconds, for a batch of the interrupted client: while it runs, no other client can interrupt. A
+# client that sends many texts must not interrupt itself and delay others at every turn.
 _BRIEF = 0.02
 # Seconds that a batch must still need before an interruption pays off: it is better to wait for the rest of a
 # short batch, as the next batch of a group can hold more.
@@ -242,7 +242,7 @@ class Batcher:
 
 
 async def _tried(ask: Ask, tickets: Sequence[Ticket], *, interrupts: bool) -> Timed:
-    """Return the answers, or the same error for each item, which is charged for all the time that has passed."""
+    """Return the answers, or the same error for each item with the elapsed time as its cost."""
     began = time.monotonic()
     try:
         return await ask([ticket.item for ticket in tickets], interrupting=interrupts)

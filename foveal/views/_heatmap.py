@@ -22,13 +22,13 @@ from ._text import named, note_width, number, right_to_left, short, width
 FONT = 13.0
 MARGIN = 12.0
 LONGEST_LABEL = 13.0  # ems
-LARGEST_TABLE = 14  # positions or queries up to which the cells contain their numbers
+LARGEST_TABLE = 14  # maps with at most this many rows and columns print the numbers in the cells
 SMALLEST_CELL, LARGEST_CELL = 4.0, 80.0
 WIDEST_MAP = 1200.0
 LABEL_SPACING = 13.0  # pixels: closer labels run into each other
 LEGEND_WIDTH = 200.0  # next to the name of the unit
-COPY_GAP, COPY_WIDTH = 14.0, 40.0  # before the bars of copying, and of a whole bar
-MOST_PIXELS = 512  # a side of the raster of a very large map
+COPY_GAP, COPY_WIDTH = 14.0, 40.0  # gap before the bars of copying, width of a full bar
+MOST_PIXELS = 512  # maximum side of the raster of a very large map
 CLEAR = Ink("0", "kw")  # for a cell that only has a hover text
 
 

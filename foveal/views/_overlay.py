@@ -1,6 +1,6 @@
 """Attention on an image: one frame for each output word, lit at the attended cells.
 
-    veil(cell) = 1 - weight / the largest weight of the frame        of a dark layer over the image
+    veil(cell) = 1 - weight / the largest weight of the frame        relative opacity of a dark layer over the image
 
 Each frame therefore uses its whole range, and prints its largest weight. The outline contains the fewest
 cells that together have half of the weight, and is visible on any image.

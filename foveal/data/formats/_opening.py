@@ -66,7 +66,7 @@ SourceSpec = FormatSpec | AbstractSourceSpec
 NUM_PEEKED = 200  # lines
 PEEKED_LINE = 1 << 26  # maximum bytes of a line
 PEEKED_BYTES = 1 << 16  # maximum bytes of a JSON document to read
-ARCHIVE = "images.zip"  # next to a list of images, contains them
+ARCHIVE = "images.zip"  # the archive of images next to a list of images
 MIN_SENTENCE, MAX_SENTENCE = 2, 100  # mean words between empty lines that separate sentences
 _IS_IMAGE = re.compile(r"[^\t]+\.(png|jpe?g|gif|bmp|webp)(#\d+)?(\t|$)", re.IGNORECASE).match
 

@@ -64,7 +64,7 @@ def examine(
     task = load_bundle(folder, also=also) if (folder / MANIFEST).is_file() else None
     spec = task.spec if task is not None else (None if plan is None else plan.task)
     history = history_of(read_log(folder / LOG)) if (folder / LOG).is_file() else History()
-    if training is None and history.highest_rate > 0:  # a run from Python: only its log has it
+    if training is None and history.highest_rate > 0:  # a run from Python has it only in its log
         training = TrainingSpec(steps=1, learning_rate=history.highest_rate)
     remedies = Remedies(spec, training)
     if task is not None:
@@ -205,7 +205,7 @@ def _encodable(task: AbstractTask[Any], examples: Sequence[Example]) -> list[Exa
 def _plan(folder: Path, also: Sequence[type]) -> Run | None:
     try:
         return load_plan(folder, also=also).run
-    except SpecError:  # a run from Python need not have one
+    except SpecError:  # a run from Python may have no plan
         return None
 
 

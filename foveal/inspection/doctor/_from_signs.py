@@ -23,7 +23,7 @@ UNIFORM = 0.99
 EXCLUSIVE = 0.01  # the weights of mutually exclusive positions sum to 1, up to rounding
 STUCK = 0.9  # nine tenths of all weight, over all steps, on one position
 # Other tokens in the same positions give bit-identical sums. More positions give other sums: float32 rounds a
-# sum of some hundred log-probabilities by less than a tenth of this tolerance, in nats.
+# sum of about a hundred log-probabilities by less than a tenth of this tolerance, in nats.
 PADDING_HOLDS, PADDING_COUNTS = 1e-5, 1e-3
 PADDING_READ = 1e-6  # weight of a padded position: exactly 0 with any mask
 

@@ -25,7 +25,7 @@ Batch = Seq2SeqBatch | LabeledBatch | PairBatch | TaggedBatch | TextBatch
 
 @torch.no_grad()
 def padding(task: AbstractTask[Any], batch: Any, log_prob: Tensor) -> dict[str, float]:
-    """Measure the effect of padding on the likelihoods of a batch, computed by `log_prob`."""
+    """Measure the effect of padding on the likelihoods of a batch; `log_prob` is computed from the unchanged batch."""
     if not isinstance(batch, Batch):
         return {}
     wider = _with_more(batch)

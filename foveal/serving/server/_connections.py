@@ -16,8 +16,8 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from ._line import Line, is_whole, token_in
 
-# Above the limit, while every connection has a request in progress: for health checks, and to
-# send an error to the others.
+# Connections above the limit, while every other connection has a request in progress: they serve health
+# checks, and send an error to other clients.
 _SPARE = 64
 HANDSHAKE_SECONDS = 5.0
 _SLOW_SECONDS = 1.0  # a body that takes longer is slow
@@ -34,7 +34,7 @@ class Held(asyncio.Protocol):
 
     @property
     def rank(self) -> int:
-        """Return the cost of closing it."""
+        """Return the cost of closing the connection."""
         return _UNUSED
 
     def hang_up(self) -> None:

@@ -1,8 +1,8 @@
 """The guard in front of the application: authentication, size and time limits, and security headers.
 
 A foreign page can make a browser send requests to a server on this machine, and with a name that points to
-127.0.0.1 (DNS rebinding) it could read the answers. A page must therefore come from here, and requests to a
-server on the loopback interface must use its name.
+127.0.0.1 (DNS rebinding) it could read the answers. The guard therefore accepts requests only from pages of
+this server and, on the loopback interface, only for loopback host names.
 """
 
 import asyncio

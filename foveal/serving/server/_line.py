@@ -1,4 +1,4 @@
-"""The line of requests that arrive in pieces: complete requests pass them.
+"""A waiting line for requests that arrive in pieces; complete requests overtake them.
 
 Reading the head of a request, reserving memory for its body and perhaps rejecting it takes the event loop about a
 millisecond. A client that begins nine hundred bodies and finishes none would block it for a second. A request

@@ -124,7 +124,7 @@ class _Server(uvicorn.Server):
         self._serving.is_draining = self.should_exit = True
 
     def _tell(self, loop: asyncio.AbstractEventLoop, told: Callable[[], None]) -> None:
-        """Run in another thread. If the server has ended first, there is no loop any more."""
+        """Call `told` in the event loop, from another thread; do nothing if the loop has ended."""
         with contextlib.suppress(RuntimeError):
             loop.call_soon_threadsafe(told)
 

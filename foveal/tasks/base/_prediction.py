@@ -11,7 +11,7 @@ from ...attention import AttentionTrace
 from ...errors import SpecError
 from ...specs import setting
 
-# Limits on the settings of a search, because a bundle may come from a stranger.
+# Limits on the settings of a search, because a bundle may come from an untrusted source.
 MOST_WIDTH = 10_000
 
 
