@@ -1,7 +1,7 @@
 """Measure how each default of `foveal fit` changes the error rate on development words.
 
     python -m benchmarks.defaults                        about half an hour on one core
-    python -m benchmarks.defaults --keep runs            runs that are there already are not repeated
+    python -m benchmarks.defaults --keep runs            existing runs are not repeated
 
 Pronunciation, SIGMORPHON 2021, 800 words of each of four languages; every row changes one setting of
 `foveal fit`. Test words are not used. With 100 development words per language, differences of about two

@@ -59,7 +59,7 @@ CASES = (
     *(f"imdb_{system}" for system in SYSTEMS),
 )
 SIZE = 32
-# Validation reviews of IMDb have this number or a higher one, for either label. Reviews of one film are together.
+# Validation reviews of IMDb have this number or a higher one, for both labels. Reviews of one film are contiguous.
 FIRST_DEV = 11_250
 MOST_WORDS = 30  # on a line: documents in a batch are padded to the longest
 _WORD = re.compile(r"\w+(?:'\w+)?|[^\w\s]")

@@ -19,7 +19,8 @@ def measured(run: Path, folder: Path) -> list[Row]:
     """Measure all figures."""
     found, rate, start = list[Row](), 0.0, 0.0
     for size in SIZES:
-        # With so few words, a shard takes less than half a second, and its scheduling a good part of that.
+        # Only the largest size has a target: with fewer words, a shard takes less than half a second, and
+        # scheduling takes a good part of it.
         pool, rows = beside(run, folder, size, least=0.9 if size == SIZES[-1] else None)
         rate, start = pool.rate, pool.start - WORKERS * size / SHARDS / pool.rate
         found += rows

@@ -31,7 +31,7 @@ _BARE_SECONDS, _AT_ONCE = 15.0, 4096
 class Pooled:
     """The figures of a finished job."""
 
-    rate: float  # words a second between the first records and the last
+    rate: float  # words per second between the first and the last records
     start: float  # seconds to the first record
     worker_mib: float  # peak memory of the largest worker
     wrong: int  # words that are not in the output exactly once, or wrong checksums

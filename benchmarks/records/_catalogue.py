@@ -22,7 +22,7 @@ from recipes import (
 
 from ..results import Kind
 
-MEAN = "mean"  # stands for all cases in the place of a case name
+MEAN = "mean"  # key of the mean over all cases, next to case names
 
 
 class Reference(NamedTuple):

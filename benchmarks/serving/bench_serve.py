@@ -1,8 +1,8 @@
-"""How much a server on this machine answers, and how fast.
+"""Measure the throughput and latency of a server on this machine.
 
     python -m benchmarks.serving.bench_serve http://127.0.0.1:8000 --seconds 30
 
-The load runs on this machine too, and takes its share of the cores: on a busy one the figures are low.
+The load generator runs on this machine too and uses some of its CPU time: on a busy machine the figures are low.
 """
 
 import asyncio
@@ -108,7 +108,7 @@ def requests(
     nbest: int = 1,
     attention: bool = False,
 ) -> Iterator[Request]:
-    """Requests for one text each, in an order of chance, the models in turn; without an end."""
+    """Yield requests of one text each in random order, for each model in turn, forever."""
     generator = random.Random(seed)
     more = {"nbest": nbest} | ({"attention": True} if attention else {})
     while True:
@@ -119,7 +119,7 @@ def requests(
 
 
 def made_up(seed: int) -> list[str]:
-    """Texts of random letters, of all lengths alike."""
+    """Return texts of random letters, uniform over lengths."""
     generator = random.Random(seed)
     return [
         "".join(generator.choices(string.ascii_lowercase, k=1 + number % _LONGEST))
@@ -164,7 +164,7 @@ def table(load: Load) -> Table:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command, and say errors in one line."""
+    """Run the command, and print errors in one line."""
     try:
         tyro.cli(command, args=arguments)
     except ValueRangeError as error:

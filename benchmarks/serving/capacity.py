@@ -1,4 +1,4 @@
-"""How much one core answers, by the size of the model."""
+"""Measure the requests per second of one core, by the size of the model."""
 
 import tempfile
 from collections.abc import Mapping, Sequence

@@ -22,7 +22,7 @@ BROKEN = 0  # the status of a request without an answer
 
 
 class Sent(NamedTuple):
-    """One request: when it was sent, how long its answer took, and the status of the answer."""
+    """One request: the time it was sent, its latency, and the status of its answer."""
 
     at: float  # seconds from the start
     seconds: float
