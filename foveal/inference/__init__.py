@@ -1,7 +1,8 @@
 """Pure functions on log-potentials: sums, marginals, tangents, best structures, samples.
 
-One leading batch axis B; half precision is raised, sums are in float64, the result has the
-dtype of the potentials (at least float32). `-inf` forbids: probability 0, gradient 0.
+All functions take one leading batch axis B. They convert half precision to float32 and sum in
+float64; the result has the dtype of the potentials (at least float32). A score of `-inf` forbids
+a choice: its probability and its gradient are 0.
 """
 
 from ._entmax import entmax_marginals as entmax_marginals

@@ -1,7 +1,7 @@
-"""Whether the arguments of the inference functions fit together.
+"""Checks of the arguments of the inference functions.
 
-A mask has one entry for each place of each item: it is not broadcast over the batch, so that both
-paths (C++ kernels and PyTorch operations) read the same entries. Transitions may be shared over the
+A mask has one entry for each position of each item. It is not broadcast over the batch, because
+C++ kernels and PyTorch operations must read the same entries. Transitions may be shared over the
 batch or over the steps, along axes of size 1.
 
 Axes: B batch, T positions, D lengths, K states or labels, n words or items, R rows, C columns.
@@ -14,7 +14,7 @@ from ..errors import ShapeError, ValueRangeError
 
 
 def check_chain(unary: Tensor, transitions: Tensor, mask: Tensor | None) -> None:
-    """Scores (B, T, K), transitions (B or 1, T-1 or 1, K, K), mask (B, T)."""
+    """Check scores (B, T, K), transitions (B or 1, T-1 or 1, K, K), and mask (B, T)."""
     if unary.dim() != 3 or 0 in unary.shape[1:]:
         _refuse("chain", "unary", "(B, T, K) with T >= 1 and K >= 1", unary)
     batch, length, states = unary.shape
@@ -23,7 +23,7 @@ def check_chain(unary: Tensor, transitions: Tensor, mask: Tensor | None) -> None
 
 
 def check_semi_markov(segments: Tensor, transitions: Tensor, mask: Tensor | None) -> None:
-    """Scores (B, T, D, K), transitions (B or 1, T-1 or 1, K, K), mask (B, T)."""
+    """Check scores (B, T, D, K), transitions (B or 1, T-1 or 1, K, K), and mask (B, T)."""
     if segments.dim() != 4 or 0 in segments.shape[1:]:
         _refuse("semi-Markov model", "segments", "(B, T, D, K) with T, D, K >= 1", segments)
     batch, length, _, labels = segments.shape
@@ -32,7 +32,7 @@ def check_semi_markov(segments: Tensor, transitions: Tensor, mask: Tensor | None
 
 
 def check_alignment(moves: Tensor, source_mask: Tensor | None, target_mask: Tensor | None) -> None:
-    """Scores (B, R, C, 3), masks (B, R-1) and (B, C-1)."""
+    """Check scores (B, R, C, 3), and masks (B, R-1) and (B, C-1)."""
     if moves.dim() != 4 or moves.shape[3] != 3 or 0 in moves.shape[1:3]:
         _refuse("alignment", "moves", "(B, R, C, 3) with R >= 1 and C >= 1", moves)
     batch, rows, columns, _ = moves.shape
@@ -41,21 +41,21 @@ def check_alignment(moves: Tensor, source_mask: Tensor | None, target_mask: Tens
 
 
 def check_arcs(arcs: Tensor, mask: Tensor | None) -> None:
-    """Scores (B, n+1, n+1), mask (B, n)."""
+    """Check scores (B, n+1, n+1) and mask (B, n)."""
     if arcs.dim() != 3 or arcs.shape[1] != arcs.shape[2] or arcs.shape[1] == 0:
         _refuse("tree", "arcs", "(B, n+1, n+1), the root first", arcs)
     _check_mask("tree", "mask", mask, (arcs.shape[0], arcs.shape[1] - 1), arcs.device)
 
 
 def check_spans(spans: Tensor, mask: Tensor | None) -> None:
-    """Scores (B, n, n, L), mask (B, n)."""
+    """Check scores (B, n, n, L) and mask (B, n)."""
     if spans.dim() != 4 or spans.shape[1] != spans.shape[2] or spans.shape[3] == 0:
         _refuse("bracketing", "spans", "(B, n, n, L) with L >= 1", spans)
     _check_mask("bracketing", "mask", mask, tuple(spans.shape[:2]), spans.device)
 
 
 def check_items(scores: Tensor, k: int, mask: Tensor | None) -> None:
-    """Scores (B, n), mask (B, n), k >= 0."""
+    """Check scores (B, n), mask (B, n), and k >= 0."""
     if scores.dim() != 2:
         _refuse("subset", "scores", "(B, n)", scores)
     if k < 0:

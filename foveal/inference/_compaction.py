@@ -1,6 +1,6 @@
-"""Real positions moved to the end of their row, padding before them, and back.
+"""Functions that move the real positions of a row to its end, after the padding, and back.
 
-Then every row ends at the same place and a mask decides no more than where it starts.
+All rows then end at the same position, and the mask only determines where a row starts.
 """
 
 from jaxtyping import Bool, Int
@@ -13,13 +13,13 @@ def order(mask: Bool[Tensor, "B T"]) -> Int[Tensor, "B T"]:
 
 
 def places(mask: Bool[Tensor, "B T"]) -> Int[Tensor, "B T"]:
-    """Where `order` puts each real position; for padding, anywhere."""
+    """Return the new index of each real position under `order`; entries for padding are arbitrary."""
     rank = mask.cumsum(-1)
     return (mask.shape[-1] - rank[:, -1:] + rank - 1).clamp(min=0)
 
 
 def take(part: Tensor, index: Int[Tensor, "B t"], axis: int = 1) -> Tensor:
-    """Entries of an axis of `part` (B, ...) by an index for each row."""
+    """Select entries along an axis of `part` (B, ...) with an index for each row."""
     shape = [len(index), *(1,) * (part.ndim - 1)]
     shape[axis] = index.shape[1]
     sizes = list(part.shape)

@@ -7,7 +7,7 @@ The Hessian is symmetric, so the gradient through the marginals is the derivativ
 marginals in the direction g: one more pass of the same dynamic program over stored conditional
 probabilities, with no autograd through a recursion. A third derivative is a clear error.
 
-A structure gives four functions on flat batches (`Passes`); `differentiable` turns them into a
+A structure provides four functions on flat batches (`Passes`); `differentiable` turns them into a
 log-partition and marginals that autograd and `torch.compile` can use. Under the transforms of
 `torch.func` and under forward-mode AD, `_transforms` takes over.
 """
@@ -30,7 +30,7 @@ Function = type[torch.autograd.Function]
 
 
 def differentiable(name: str, passes: Passes, num_potentials: int) -> Differentiable:
-    """Wrap the passes of a structure; `name` is how errors call it."""
+    """Wrap the passes of a structure; error messages contain `name`."""
     tangent_function = _tangent_function(name, passes, num_potentials)
     marginals_function = _marginals_function(passes, num_potentials, tangent_function)
     log_partition_function = _log_partition_function(num_potentials, marginals_function)
@@ -50,7 +50,7 @@ def differentiable(name: str, passes: Passes, num_potentials: int) -> Differenti
             return transformed.marginals(potentials, mask)
         with torch.no_grad():
             solved = passes.solve(potentials, mask)
-        # Without a gradient no Function is called: compiled, one would shift its arguments by one.
+        # Without a gradient, call no Function: a compiled Function would shift its arguments by one.
         if not wants_gradient(potentials):
             return passes.marginals(solved.saved, mask)[0]
         return marginals_function.apply(mask, *potentials, *solved.saved)[:num_potentials]
@@ -59,16 +59,16 @@ def differentiable(name: str, passes: Passes, num_potentials: int) -> Differenti
 
 
 def _apply(function: Function, *inputs: Any) -> Any:
-    """Use a Function inside the backward of another. A compiled backward is traced once, never
-    differentiated again, and may not hold a Function: there, its forward is called directly.
+    """Call a Function inside the backward of another Function. A compiled backward is traced once, is
+    never differentiated again, and may not contain a Function: there, call its forward directly.
     """
     return (function.forward if torch.compiler.is_compiling() else function.apply)(*inputs)
 
 
 def _tangent_function(name: str, passes: Passes, num_potentials: int) -> Function:
     class Tangent(torch.autograd.Function):
-        """The Hessian times a direction. The potentials are inputs only so that asking for a
-        derivative of this is an error and not a silent zero.
+        """Multiply the Hessian by a direction. The potentials are inputs only to make a derivative of
+        this Function an error instead of a silent zero.
         """
 
         @staticmethod
@@ -91,7 +91,7 @@ def _tangent_function(name: str, passes: Passes, num_potentials: int) -> Functio
 
 def _marginals_function(passes: Passes, num_potentials: int, tangent: Function) -> Function:
     class Marginals(torch.autograd.Function):
-        """(mask, potentials, what `solve` saved) -> (marginals, what `marginals` saved)."""
+        """(mask, potentials, tensors saved by `solve`) -> (marginals, tensors saved by `marginals`)."""
 
         @staticmethod
         def forward(mask: Tensor | None, *tensors: Tensor) -> Any:
@@ -122,7 +122,7 @@ def _marginals_function(passes: Passes, num_potentials: int, tangent: Function) 
 
 def _log_partition_function(num_potentials: int, marginals: Function) -> Function:
     class LogPartition(torch.autograd.Function):
-        """(mask, log Z, potentials, what `solve` saved) -> log Z, with the marginals as gradient."""
+        """(mask, log Z, potentials, tensors saved by `solve`) -> log Z; the marginals are its gradient."""
 
         @staticmethod
         def forward(mask: Tensor | None, log_partition: Tensor, *tensors: Tensor) -> Tensor:

@@ -26,8 +26,8 @@ from ..masking import forbid_padding
 from ._derivatives import Differentiable, Solved, Tensors, differentiable
 from ._precision import result_dtype
 
-# The threshold is known to lie in an interval of length 1: this many halvings leave less than
-# a unit in the last place of float64.
+# The threshold lies in an interval of length 1. After 60 halvings, the interval is shorter than
+# the spacing of float64 numbers.
 _NUM_HALVINGS = 60
 
 
@@ -119,7 +119,7 @@ class SmoothMax(NamedTuple):
 
 
 def smooth_max(scores: Float[Tensor, "*batch n"], alpha: float) -> SmoothMax:
-    """max_alpha and alpha-entmax in float64, without autograd."""
+    """Compute max_alpha and alpha-entmax in float64, without autograd."""
     top = scores.max(-1, keepdim=True).values
     impossible = top == -torch.inf
     below = scores - torch.where(impossible, 0.0, top)
@@ -144,8 +144,8 @@ def smooth_max(scores: Float[Tensor, "*batch n"], alpha: float) -> SmoothMax:
 def smooth_max_tangent(
     argmax: Float[Tensor, "*batch n"], direction: Float[Tensor, "*batch n"], alpha: float
 ) -> Float[Tensor, "*batch n"]:
-    """The derivative of alpha-entmax along a direction in the scores; 0 outside its support."""
-    inside = argmax != 0  # also where it is NaN
+    """Compute the derivative of alpha-entmax along a direction in the scores; 0 outside the support."""
+    inside = argmax != 0  # NaN counts as inside
     weights = torch.where(inside, torch.where(inside, argmax, 1.0) ** (2 - alpha), 0.0)
     total = weights.sum(-1, keepdim=True)
     mean = (weights * direction).sum(-1, keepdim=True) / torch.where(total > 0, total, 1.0)
@@ -153,22 +153,22 @@ def smooth_max_tangent(
 
 
 def _threshold_2(scores: Float[Tensor, "*batch n"]) -> Float[Tensor, "*batch 1"]:
-    """tau with sum_i [x_i - tau]_+ = 1, from sorted partial sums."""
+    """Find tau with sum_i [x_i - tau]_+ = 1, from sorted partial sums."""
     ranked = scores.sort(-1, descending=True).values
     total = ranked.cumsum(-1)
     size = torch.arange(1, scores.shape[-1] + 1, dtype=scores.dtype, device=scores.device)
-    # At least one, also where scores are NaN or inf: then the result is NaN.
+    # Choose at least one, also where scores are NaN or inf: then the result is NaN.
     chosen = (1 + size * ranked > total).sum(-1, keepdim=True).clamp(min=1)
     return (total.gather(-1, chosen - 1) - 1) / chosen
 
 
 def _threshold_15(scores: Float[Tensor, "*batch n"]) -> Float[Tensor, "*batch 1"]:
-    """tau with sum_i [x_i - tau]_+^2 = 1: a root of a quadratic for each size of the support."""
+    """Find tau with sum_i [x_i - tau]_+^2 = 1: a root of a quadratic for each size of the support."""
     ranked = scores.sort(-1, descending=True).values
     size = torch.arange(1, scores.shape[-1] + 1, dtype=scores.dtype, device=scores.device)
     mean = ranked.cumsum(-1) / size
     variance = (ranked**2).cumsum(-1) / size - mean**2
-    # Where the root would be of a negative number, the size is too large.
+    # If the radicand is negative, this support size is too large.
     threshold = mean - (1 / size - variance).clamp(min=0.0).sqrt()
     chosen = (threshold <= ranked).sum(-1, keepdim=True).clamp(min=1)  # as for sparsemax
     return threshold.gather(-1, chosen - 1)
@@ -177,7 +177,7 @@ def _threshold_15(scores: Float[Tensor, "*batch n"]) -> Float[Tensor, "*batch 1"
 def _threshold_by_halving(
     scores: Float[Tensor, "*batch n"], alpha: float
 ) -> Float[Tensor, "*batch 1"]:
-    """tau with sum_i [x_i - tau]_+^(1 / (alpha - 1)) = 1 for a largest score of 0: the largest
+    """Find tau with sum_i [x_i - tau]_+^(1 / (alpha - 1)) = 1. The largest score is 0 and the largest
     probability is between 1/n and 1, so tau is between -1 and -(1/n)^(alpha - 1).
     """
     low = torch.full_like(scores[..., :1], -1.0)

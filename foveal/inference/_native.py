@@ -1,12 +1,12 @@
-"""The C++ kernels of `foveal-native`, where they are installed and fit.
+"""The C++ kernels of `foveal-native`, if they are installed and support the input.
 
-They serve float32 and float64 on the processor. Everything else, and the transforms of torch.func,
-takes the passes in PyTorch operations, which are the reference. The environment variable
-FOVEAL_KERNELS chooses for a process: `pure` for the reference alone, `baseline` or `avx2` for
-narrower kernels than the processor has.
+The kernels support float32 and float64 on the CPU. All other inputs, and the transforms of torch.func,
+use the passes in PyTorch operations, which are the reference. The environment variable
+FOVEAL_KERNELS selects the kernels of a process: `pure` uses only the reference, `baseline` and
+`avx2` use kernels with narrower vectors than the CPU supports.
 
-`differentiable` does for kernels what `_derivatives` does for passes, in the form that costs least
-to call: small kernels take less time than torch takes to record them.
+`differentiable` wraps kernels as `_derivatives` wraps passes, with the least overhead per call:
+a small kernel takes less time than torch needs to record it.
 """
 
 import os
@@ -25,7 +25,7 @@ from ._requests import is_transformed, records_gradient, refuse_third_derivative
 
 
 def _is_installed() -> bool:
-    """Import the kernels, which registers them; the package is complete without, and slower."""
+    """Import the kernels, which registers them; without them the package works, but is slower."""
     try:
         import_module("foveal_native")
     except ImportError:
@@ -40,23 +40,23 @@ _SERVED = (torch.float32, torch.float64, *_RAISED)
 
 
 class NativeSolved(NamedTuple):
-    """What one call of the kernels gives."""
+    """The results of one kernel call."""
 
     log_partition: Tensor  # (B,)
     marginals: Tensors  # one for each potential
-    saved: Tensors  # what the tangent pass needs besides the marginals
+    saved: Tensors  # further inputs of the tangent pass
 
 
 @runtime_checkable
 class Kernels(Protocol):
-    """The kernels of one structure; potentials and mask as in `_derivatives.Passes`."""
+    """The kernels of one structure; they take potentials and a mask as in `_derivatives.Passes`."""
 
     def log_partition(self, potentials: Tensors, mask: Tensor | None) -> Tensor:
-        """The inside pass alone."""
+        """Run only the inside pass."""
         ...
 
     def solve(self, potentials: Tensors, mask: Tensor | None) -> NativeSolved:
-        """The inside and the outside pass."""
+        """Run the inside pass and the outside pass."""
         ...
 
     def tangent(
@@ -66,12 +66,12 @@ class Kernels(Protocol):
         directions: tuple[Tensor | None, ...],
         wanted: tuple[bool, ...],
     ) -> tuple[Tensor | None, ...]:
-        """The derivative of the marginals; `saved` is the marginals and what `solve` saved."""
+        """Compute the derivative of the marginals; `saved` contains the marginals and `solve(...).saved`."""
         ...
 
 
 def serves(*potentials: Tensor) -> bool:
-    """Whether the kernels take these potentials."""
+    """Return whether the kernels support these potentials."""
     if not _IN_USE:
         if _WANTED and potentials[0].is_cpu and not torch.compiler.is_compiling():
             _tell_of_missing_kernels()
@@ -85,7 +85,7 @@ def serves(*potentials: Tensor) -> bool:
 
 @cache
 def _tell_of_missing_kernels() -> None:
-    """Warn, once in a process."""
+    """Warn once per process that the kernels are not installed."""
     warnings.warn(
         "foveal-native is not installed, so structures on the CPU run in PyTorch operations, "
         "several times slower. Install the kernels with `pip install --no-build-isolation ./native` "
@@ -96,7 +96,7 @@ def _tell_of_missing_kernels() -> None:
 
 
 def raised(potential: Tensor) -> Tensor:
-    """Half precision as float32."""
+    """Convert half precision to float32."""
     return potential.float() if potential.dtype in _RAISED else potential
 
 
@@ -107,9 +107,9 @@ def differentiable(
     *,
     marginals_alone: Callable[[Tensors, Tensor | None], Tensors] | None = None,
 ) -> Differentiable:
-    """Wrap the kernels of a structure; `name` is how errors call it.
+    """Wrap the kernels of a structure; error messages contain `name`.
 
-    `marginals_alone` gives the marginals where no gradient is wanted, if that is less than `solve`.
+    `marginals_alone` computes the marginals without a gradient, if that is cheaper than `solve`.
     """
     tangent_function = _tangent_function(name, kernels, num_potentials)
     marginals_function = _marginals_function(kernels, num_potentials, tangent_function)
@@ -135,7 +135,7 @@ def differentiable(
 
 
 def _sum_like(potential: Tensor, grad: Tensor | None) -> Tensor | None:
-    """A full-size gradient, summed over the axes on which the potential is shared."""
+    """Sum a full-size gradient over the axes on which the potential is shared."""
     if grad is None or grad.shape == potential.shape:
         return grad
     return grad.sum_to_size(potential.shape)
@@ -143,8 +143,8 @@ def _sum_like(potential: Tensor, grad: Tensor | None) -> Tensor | None:
 
 def _tangent_function(name: str, kernels: Kernels, num_potentials: int) -> Function:
     class Tangent(torch.autograd.Function):
-        """The Hessian times a direction. The potentials are inputs only so that asking for a
-        derivative of this is an error and not a silent zero.
+        """Multiply the Hessian by a direction. The potentials are inputs only to make a derivative of
+        this Function an error instead of a silent zero.
         """
 
         @staticmethod

@@ -1,7 +1,7 @@
 """The contract between the dynamic program of a structure and its derivatives.
 
-A structure gives four functions on flat batches (`Passes`). `_derivatives` and `_transforms` turn
-them into a log-partition and marginals that can be differentiated.
+A structure provides four functions on flat batches (`Passes`). `_derivatives` and `_transforms` turn
+them into a differentiable log-partition and differentiable marginals.
 """
 
 from collections.abc import Callable
@@ -16,7 +16,7 @@ class Solved(NamedTuple):
     """The result of the inside pass."""
 
     log_partition: Tensor  # (B,)
-    saved: Tensors  # whatever the later passes need, conditional probabilities above all
+    saved: Tensors  # inputs of the later passes, mostly conditional probabilities
 
 
 @runtime_checkable
@@ -26,16 +26,16 @@ class Passes(Protocol):
     """
 
     def log_partition(self, potentials: Tensors, mask: Tensor | None) -> Tensor:
-        """The inside pass, when nothing is to be differentiated."""
+        """Run the inside pass without saving tensors for a gradient."""
         ...
 
     def solve(self, potentials: Tensors, mask: Tensor | None) -> Solved:
-        """The inside pass, keeping what the later passes need."""
+        """Run the inside pass and save the tensors that the later passes need."""
         ...
 
     def marginals(self, saved: Tensors, mask: Tensor | None) -> tuple[Tensors, Tensors]:
-        """The outside pass: marginals, one for each potential, 0 on what no structure reads; and
-        what the tangent pass needs.
+        """Run the outside pass. Return the marginals, one tensor for each potential, with 0 on entries
+        that no structure reads; and the tensors that the tangent pass needs.
         """
         ...
 
@@ -46,8 +46,8 @@ class Passes(Protocol):
         directions: tuple[Tensor | None, ...],
         wanted: tuple[bool, ...],
     ) -> tuple[Tensor | None, ...]:
-        """The derivative of the marginals along a direction in the potentials (None: no change),
-        for the potentials that are wanted. `saved` is what `marginals` gave.
+        """Compute the derivative of the marginals along a direction in the potentials (None: no change)
+        for the potentials marked in `wanted`. `saved` is the second result of `marginals`.
         """
         ...
 

@@ -1,4 +1,4 @@
-"""The precision of inference: float64 inside; results are float64 or float32, never narrower."""
+"""The precision of inference: computations use float64; results are float64 or float32."""
 
 from contextlib import AbstractContextManager, nullcontext
 from functools import reduce
@@ -8,14 +8,14 @@ from torch import Tensor
 
 
 def result_dtype(*potentials: Tensor) -> torch.dtype:
-    """The widest dtype of the potentials, at least float32."""
+    """Return the widest dtype of the potentials, at least float32."""
     dtypes = [part.dtype for part in potentials]
     return reduce(torch.promote_types, dtypes, torch.float32)
 
 
 def without_autocast(tensor: Tensor) -> AbstractContextManager[object]:
-    """A context in which matrix products keep their dtype. Autocast would take them in half
-    precision, and products of many probabilities lose all but two digits there.
+    """Return a context in which matrix products keep their dtype. Autocast would compute them in half
+    precision, where products of many probabilities keep only two digits.
     """
     kind = tensor.device.type
     if torch.amp.is_autocast_available(kind) and torch.is_autocast_enabled(kind):

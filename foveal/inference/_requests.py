@@ -1,4 +1,4 @@
-"""Which derivatives a caller may ask for, and the error for those that do not exist."""
+"""Checks of the requested derivatives, and the errors for unsupported ones."""
 
 from typing import NoReturn
 
@@ -12,17 +12,17 @@ from ._passes import Tensors
 
 
 def wants_gradient(potentials: Tensors) -> bool:
-    """Whether autograd records operations on these potentials."""
+    """Return whether autograd records operations on these potentials."""
     if torch.is_grad_enabled():
-        for part in potentials:  # a loop: any() makes a generator, in every call
+        for part in potentials:  # a loop, because any() creates a generator in every call
             if part.requires_grad:
                 return True
     return False
 
 
 def is_transformed() -> bool:
-    """Whether a transform of `torch.func` or forward-mode AD is active. Not asked while compiling:
-    the compiler traces transforms by itself.
+    """Return whether a transform of `torch.func` or forward-mode AD is active. Return False while
+    compiling, because the compiler traces transforms without our help.
     """
     if torch.compiler.is_compiling():
         return False
@@ -30,19 +30,19 @@ def is_transformed() -> bool:
 
 
 def records_gradient() -> bool:
-    """Whether a backward is itself to be differentiated. A compiled backward never is, and may not
-    hold a Function.
+    """Return whether autograd records the current backward for another derivative. It never records
+    a compiled backward, which may not contain a Function.
     """
     return torch.is_grad_enabled() and not torch.compiler.is_compiling()
 
 
 def sum_like(potential: Tensor, grad: Tensor | None) -> Tensor | None:
-    """A full-size gradient, summed over the axes on which the potential is shared."""
+    """Sum a full-size gradient over the axes on which the potential is shared."""
     return None if grad is None else grad.sum_to_size(potential.shape).to(potential.dtype)
 
 
 def refuse_third_derivative(name: str) -> NoReturn:
-    """Raise in place of differentiating a tangent pass."""
+    """Raise an error instead of differentiating a tangent pass."""
     raise DerivativeError(
         f"{name}: two derivatives of the log-partition (one of the marginals) can be "
         f"taken, got a request for one more. Take the gradient of the marginals without "
@@ -51,8 +51,8 @@ def refuse_third_derivative(name: str) -> NoReturn:
 
 
 def refuse_forward_over_forward(name: str) -> None:
-    """Raise where forward-mode AD is nested: torch runs the forward rule of a Function without the
-    outer level, and the outer derivative would be 0 without a word.
+    """Raise an error if forward-mode AD is nested: torch runs the forward rule of a Function without
+    the outer level, and the outer derivative would silently be 0.
     """
     levels = get_interpreter_stack() or ()
     if sum(level.key() == TransformType.Jvp for level in levels) > 1:

@@ -3,10 +3,10 @@
     reverse   d log Z = marginals,               d (marginals . g) = Hessian of log Z times g
     forward   log Z'  = marginals . direction,   marginals'        = Hessian of log Z times direction
 
-The Hessian is symmetric, so the same tangent pass serves both modes. Each Function takes the
-potentials alone and repeats the inside pass where it needs one: then every tensor has its batch
-axis in front, and `vmap` folds its own axis into that one. The passes, which write in place, never
-see a tensor of a transform.
+The Hessian is symmetric, so both modes use the same tangent pass. Each Function takes only the
+potentials and repeats the inside pass if it needs one. Every tensor then has its batch axis in
+front, and `vmap` folds the mapped axis into the batch axis. The passes write in place and never
+receive a tensor of a transform.
 """
 
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ from ._requests import refuse_forward_over_forward, refuse_third_derivative, sum
 
 @dataclass(frozen=True, eq=False)
 class _Structure:
-    """The passes of a structure, as a Function takes them."""
+    """The passes of a structure, as an argument of a Function."""
 
     name: str
     passes: Passes
@@ -29,7 +29,7 @@ class _Structure:
 
 
 def transformable(name: str, passes: Passes, num_potentials: int) -> Differentiable:
-    """Wrap the passes of a structure; `name` is how errors call it."""
+    """Wrap the passes of a structure; error messages contain `name`."""
     structure = _Structure(name, passes, num_potentials)
 
     def log_partition(potentials: Tensors, mask: Tensor | None) -> Tensor:
@@ -58,7 +58,7 @@ class _Rule(torch.autograd.Function):
 class _LogPartition(_Rule):
     @staticmethod
     def forward(structure: Any, mask: Any, *potentials: Any) -> Any:
-        # A copy, since forward-mode AD does not take a view as the result of a Function.
+        # Copy, because forward-mode AD does not accept a view as the result of a Function.
         return structure.passes.log_partition(potentials, mask).clone()
 
     @staticmethod
@@ -152,22 +152,22 @@ class _Tangent(_Rule):
 
 
 def _tangent(ctx: Any, mask: Any, directions: Any, potentials: Any) -> Any:
-    """The tangent pass; no change where there is no direction at all."""
+    """Run the tangent pass; return None for each potential if every direction is None."""
     if all(part is None for part in directions):
         return (None,) * len(potentials)
     return _Tangent.apply(ctx.structure, mask, *directions, *potentials)
 
 
 def _unfold(found: Tensors, sizes: tuple[int, int]) -> Tensors:
-    """The way back from `_fold`."""
+    """Reverse `_fold`: (V B, ...) -> (V, B, ...)."""
     return tuple(part.unflatten(0, sizes) for part in found)
 
 
 def _fold(size: int, dims: Any, tensors: Any, *, first: int) -> tuple[int, list[Tensor | None]]:
-    """Fold the mapped axis of tensors into their batch axis, (V, B, ...) -> (V B, ...); and B.
+    """Fold the mapped axis of tensors into their batch axis, (V, B, ...) -> (V B, ...); return B too.
 
-    The tensor at `first` is the first potential, which has all of the batch. A later one that is
-    shared by the batch and not mapped stays shared.
+    The tensor at `first` is the first potential, which has the full batch size. A later potential
+    stays shared if the batch shares it and it is not mapped.
     """
     main, axis = tensors[first], dims[first]
     batch = len(main) if axis is None else main.movedim(axis, 0).shape[1]

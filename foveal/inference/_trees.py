@@ -1,4 +1,4 @@
-"""What inference in projective trees and in spanning trees have in common: results, and which passes serve.
+"""Result types and the choice of passes, shared by projective trees and spanning trees.
 
 Axes: B batch, n words; S samples, k ranks.
 """
@@ -20,14 +20,14 @@ class BestTrees(NamedTuple):
 
 
 class TreeSamples(NamedTuple):
-    """Trees drawn exactly; `possible` is False where there is none to draw."""
+    """Exact samples of trees; `possible` is False for items without any tree."""
 
     heads: Int[Tensor, "S B n"]
     possible: Bool[Tensor, " B"]
 
 
 class TreePasses(NamedTuple):
-    """The passes of one kind of tree, by the number of arcs that the root may have."""
+    """The passes of one kind of tree, for a single root arc and for any number of root arcs."""
 
     single_root: Differentiable
     multi_root: Differentiable
@@ -35,7 +35,7 @@ class TreePasses(NamedTuple):
     native_multi_root: Differentiable
 
     def serving(self, arcs: Tensor, *, single_root: bool) -> Differentiable:
-        """The passes for this tensor: native kernels where they serve, the reference elsewhere."""
+        """Return the native kernels if they support this tensor, otherwise the PyTorch passes."""
         if _native.serves(arcs):
             return self.native_single_root if single_root else self.native_multi_root
         return self.single_root if single_root else self.multi_root

@@ -135,7 +135,7 @@ def alignment_best(
 
 
 class AlignmentSamples(NamedTuple):
-    """Paths drawn exactly, True on their moves; `possible` is False where there is none to draw."""
+    """Exact samples of paths, True on their moves; `possible` is False for items without any path."""
 
     paths: Bool[Tensor, "P B R C 3"]
     possible: Bool[Tensor, " B"]
@@ -184,14 +184,14 @@ def alignment_sample(
 
 
 def _is_upright(moves: Tensor) -> bool:
-    """Whether the grid has no more rows than columns: the passes fill each antidiagonal up to
-    the number of rows, so that the shorter side should be the rows.
+    """Return whether the grid has at most as many rows as columns. The passes pad each antidiagonal
+    to the number of rows, so the rows should be the shorter side.
     """
     return moves.shape[1] <= moves.shape[2]
 
 
 def _turn(moves: Tensor, upright: bool) -> Tensor:
-    """A grid (B, R, C, 3) with source and target exchanged, unless it is upright."""
+    """Exchange source and target of a grid (B, R, C, 3), unless it is upright."""
     if upright:
         return moves
     match, skip_source, skip_target = moves.transpose(1, 2).unbind(-1)
@@ -201,7 +201,7 @@ def _turn(moves: Tensor, upright: bool) -> Tensor:
 def _join(
     moves: Tensor, source_mask: Tensor | None, target_mask: Tensor | None, upright: bool = True
 ) -> Tensor | None:
-    """One mask (B, S + T) of rows and columns, as passes and kernels take it."""
+    """Join the masks of rows and columns to the mask (B, S + T) of the passes and kernels."""
     if source_mask is None and target_mask is None:
         return None
     sides = [
@@ -212,7 +212,7 @@ def _join(
 
 
 def _paths(paths: Tensor, mask: Tensor | None, upright: bool, batch: int) -> Tensor:
-    """Traced paths (N, 3, R, B * P) as booleans (P, B, S+1, T+1, 3)."""
+    """Convert traced paths (N, 3, R, B * P) to booleans (P, B, S+1, T+1, 3)."""
     num_paths = paths.shape[-1] // max(batch, 1)
     mask = None if mask is None else mask.repeat_interleave(num_paths, 0)
     found = _turn(passes.from_antidiagonals(paths, mask), upright)

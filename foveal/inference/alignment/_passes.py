@@ -13,9 +13,9 @@ A path leads from node (0, 0) to node (S, T) of a grid. Three moves enter a node
 
 All nodes of an antidiagonal n = i + j are computed at once, from the two before it: arrays are
 (N, 3, R, B) with N = S + T + 1 antidiagonals and R = S + 1 rows, and hold node (i, n - i) at
-[n, :, i]. The log-space recursion is in float64; the conditionals and all that follows keep the
-dtype of the result. Real rows and columns are moved to the end, so that every path ends at
-(S, T) and a mask decides no more than where it starts; whatever padding holds is never read.
+[n, :, i]. The log-space recursion is in float64; the conditionals and all later values have the
+dtype of the result. Real rows and columns are moved to the end. Every path then ends at (S, T),
+and the mask only determines where it starts. Padding is never read.
 
 Axes: N antidiagonals, R rows, C = T + 1 columns, B batch, 3 moves in the order above. A mask is
 (B, S + T): source items, then target items.
@@ -37,7 +37,7 @@ MATCH, SKIP_SOURCE, SKIP_TARGET = range(3)
 
 
 class Grid(NamedTuple):
-    """Log-potentials made ready: by antidiagonals, real rows and columns last, the unread forbidden."""
+    """Prepared log-potentials: by antidiagonals, real rows and columns last, unread entries forbidden."""
 
     moves: Float[Tensor, "N 3 R B"]  # float64
     starts: Bool[Tensor, "N R B"] | None  # True where a path starts; None: at the first node
@@ -52,7 +52,7 @@ def node_masks(
 
 
 def prepare(moves: Float[Tensor, "B R C 3"], mask: Bool[Tensor, "B items"] | None) -> Grid:
-    """Sort by antidiagonals, put real rows and columns last, and forbid what no path reads."""
+    """Sort by antidiagonals, put real rows and columns last, and forbid entries that no path reads."""
     _, num_rows, num_columns, _ = moves.shape
     row = torch.arange(num_rows, device=moves.device).unsqueeze(-1)
     column = torch.arange(num_columns, device=moves.device)
@@ -75,16 +75,16 @@ def prepare(moves: Float[Tensor, "B R C 3"], mask: Bool[Tensor, "B items"] | Non
 
 
 def _arrange(part: Tensor, mask: Bool[Tensor, "B items"]) -> Tensor:
-    """`part` (B, R, C, ...) with real rows and columns last."""
+    """Move the real rows and columns of `part` (B, R, C, ...) to the end."""
     rows, columns = node_masks(mask, part.shape[1])
     return take(take(part, order(rows), 1), order(columns), 2)
 
 
 def to_antidiagonals(part: Float[Tensor, "B R C 3"], beyond: float) -> Float[Tensor, "N 3 R B"]:
-    """part[i, n - i] at [n, i], `beyond` where n - i is no column.
+    """Move part[i, n - i] to [n, i]; fill with `beyond` where n - i is not a column.
 
-    Rows are made longer by R and the flat array is read with rows shorter by 1: each row then
-    stands one further to the right than the row above.
+    The function pads each row by R entries and reads the flat array with rows that are shorter by 1.
+    This shifts each row one entry further to the right than the row above.
     """
     _, num_rows, num_columns, _ = part.shape
     wide = pad(part.permute(3, 0, 1, 2), (0, num_rows), value=beyond).flatten(-2)
@@ -94,7 +94,7 @@ def to_antidiagonals(part: Float[Tensor, "B R C 3"], beyond: float) -> Float[Ten
 
 
 def from_antidiagonals(part: Tensor, mask: Bool[Tensor, "B items"] | None) -> Tensor:
-    """(N, 3, R, B) back to (B, R, C, 3) in the order of the input, 0 on padding."""
+    """Convert (N, 3, R, B) back to (B, R, C, 3) in the order of the input, with 0 on padding."""
     num_diagonals, _, num_rows, _ = part.shape
     flat = part.permute(3, 1, 2, 0).flatten(-2)
     wide = pad(flat, (0, num_rows)).unflatten(-1, (num_rows, num_diagonals + 1))
@@ -108,13 +108,13 @@ def from_antidiagonals(part: Tensor, mask: Bool[Tensor, "B items"] | None) -> Te
 
 
 def log_partition(potentials: Tensors, mask: Bool[Tensor, "B items"] | None) -> Float[Tensor, " B"]:
-    """log Z alone."""
+    """Compute only log Z."""
     (moves,) = potentials
     return inside(prepare(moves, mask))[-1, -1].to(result_dtype(moves))
 
 
 def solve(potentials: Tensors, mask: Bool[Tensor, "B items"] | None) -> Solved:
-    """Log-partition; conditionals, and 1 where there is a path, else 0."""
+    """Compute the log-partition; save the conditionals, and 1 for items with a path, else 0."""
     (moves,) = potentials
     dtype = result_dtype(moves)
     grid = prepare(moves, mask)
@@ -125,11 +125,11 @@ def solve(potentials: Tensors, mask: Bool[Tensor, "B items"] | None) -> Solved:
 
 
 def inside(grid: Grid) -> Float[Tensor, "N R B"]:
-    """Log-sums over the paths to each node."""
+    """Compute the log-sum over all paths to each node."""
     moves, starts = grid
     never = torch.full_like(moves[0, 0, :1], -torch.inf)
     alpha = torch.full_like(moves[0, 0], -torch.inf)
-    above = above_before = alpha  # row i - 1 of the last antidiagonal, and of the one before it
+    above = above_before = alpha  # row i - 1 of the previous two antidiagonals
     alphas = []
     for n, move in enumerate(moves.unbind(0)):
         match, skip_source, skip_target = (torch.stack([above_before, above, alpha]) + move).unbind(
@@ -148,21 +148,21 @@ def inside(grid: Grid) -> Float[Tensor, "N R B"]:
 def conditionals(
     grid: Grid, alphas: Float[Tensor, "N R B"], dtype: torch.dtype
 ) -> Float[Tensor, "N 3 R B"]:
-    """p(move | the path visits the node it enters), 0 where no path does."""
-    # +inf as the normalizer of what is unreachable gives weight exp(-inf) = 0, where
-    # subtracting its own -inf would give NaN.
+    """Compute p(move | the path visits the node that the move enters), 0 for unreachable nodes."""
+    # An unreachable entry is normalized by +inf, which gives weight exp(-inf) = 0; subtracting
+    # its inside score of -inf would give NaN.
     normalizer = torch.where(alphas == -torch.inf, torch.inf, alphas).unsqueeze(1)
     return (_at_origins(alphas, -torch.inf) + grid.moves - normalizer).to(dtype).exp()
 
 
 def _at_origins(nodes: Float[Tensor, "N R B"], beyond: float) -> Float[Tensor, "N 3 R B"]:
-    """What stands at the node that each move leaves."""
+    """Return the value at the node that each move leaves."""
     wide = pad(nodes, (0, 0, 1, 0, 2, 0), value=beyond)
     return torch.stack([wide[:-2, :-1], wide[1:-1, :-1], wide[1:-1, 1:]], 1)
 
 
 def marginals(saved: Tensors, mask: Bool[Tensor, "B items"] | None) -> tuple[Tensors, Tensors]:
-    """Move marginals (B, R, C, 3)."""
+    """Compute the move marginals (B, R, C, 3)."""
     weights, possible = saved
     nodes = outside(weights, possible)
     moves = weights * nodes.unsqueeze(1)
@@ -172,11 +172,11 @@ def marginals(saved: Tensors, mask: Bool[Tensor, "B items"] | None) -> tuple[Ten
 def outside(
     weights: Float[Tensor, "N 3 R B"], possible: Float[Tensor, " B"]
 ) -> Float[Tensor, "N R B"]:
-    """p(the path visits a node), from the last node back."""
+    """Compute p(the path visits a node), from the last node back."""
     last = torch.cat([torch.zeros_like(weights[0, 0, 1:]), possible.unsqueeze(0)])
     nodes = _backward(weights, torch.zeros_like(weights), last)
-    # A path visits each antidiagonal or passes it in a match. Rounding moves the total off 1 a
-    # little more with every step: put it back. Where there is no path it is 0 and stays so.
+    # A path visits each antidiagonal or skips it with a match, so the total is 1. The rounding error
+    # grows with every step: normalize. If there is no path, the total is 0 and stays 0.
     total = _crossing(weights * nodes.unsqueeze(1), nodes)
     return nodes / torch.where(total > 0, total, 1.0).unsqueeze(1)
 
@@ -184,7 +184,7 @@ def outside(
 def _crossing(
     moves: Float[Tensor, "N 3 R B"], nodes: Float[Tensor, "N R B"]
 ) -> Float[Tensor, "N B"]:
-    """The total over what crosses an antidiagonal: its nodes, and the matches that pass it."""
+    """Sum over the nodes of each antidiagonal and over the matches that skip it."""
     return nodes.sum(1) + pad(moves[1:, MATCH].sum(1), (0, 0, 0, 1))
 
 
@@ -193,8 +193,8 @@ def _backward(
     own: Float[Tensor, "N 3 R B"],
     last: Float[Tensor, "R B"],
 ) -> Float[Tensor, "N R B"]:
-    """x[u] = sum over moves m out of u, into v, of own[v, m] + w[v, m] x[v]; `last` is x on the
-    last antidiagonal.
+    """Compute x[u] = sum over moves m out of u, into v, of own[v, m] + w[v, m] x[v]; `last` is x on
+    the last antidiagonal.
     """
     zero = torch.zeros_like(last[:1])
     found = [last]
@@ -215,10 +215,10 @@ def tangent(
     directions: tuple[Tensor | None, ...],
     wanted: tuple[bool, ...],
 ) -> tuple[Tensor | None, ...]:
-    """The derivative of the move marginals along a direction g in the potentials.
+    """Compute the derivative of the move marginals along a direction g in the potentials.
 
-    With G(path) the sum of g over the moves of a path, it is Cov(move, G). `_center` makes
-    E[G] = 0, and then it follows from what is to be expected of G on either side of a node:
+    With G(path) the sum of g over the moves of a path, the derivative is Cov(move, G). `_center`
+    makes E[G] = 0; the covariance then follows from the expected G before and after a node:
 
         past[v]   = E[ G up to v | v ]  = sum_m w[v, m] (g[v, m] + past[from(v, m)])
         future[u] = E[ G after u; u ]   = sum over moves m out of u, into v, of p[v] w[v, m] g[v, m] + w[v, m] future[v]
@@ -228,7 +228,7 @@ def tangent(
     (along,) = directions
     assert along is not None
     along = along if mask is None else _arrange(along, mask)
-    # What no path reads is not part of the direction, whatever a gradient says of it.
+    # Set the direction to 0 on entries that no path reads, where a gradient may be nonzero.
     direction = to_antidiagonals(along.to(weights.dtype), 0.0)
     direction = torch.where(weights > 0, direction, 0.0)
     moves = weights * nodes.unsqueeze(1)
@@ -239,8 +239,8 @@ def tangent(
     future = _backward(weights, joint, torch.zeros_like(nodes[0]))
     found = torch.addcmul(joint, moves, _at_origins(past, 0.0))
     found = torch.addcmul(found, weights, future.unsqueeze(1))
-    # What crosses an antidiagonal stays 1: taking out what rounding has left of its derivative
-    # keeps the error from growing with the size of the grid.
+    # The total over an antidiagonal is constant, so its derivative is 0. Removing the rounding error
+    # keeps it from growing with the size of the grid.
     rest = _crossing(found, found.sum(1))
     return (from_antidiagonals(found - moves * rest[:, None, None], mask),)
 
@@ -248,9 +248,9 @@ def tangent(
 def _center(
     direction: Float[Tensor, "N 3 R B"], moves: Float[Tensor, "N 3 R B"]
 ) -> Float[Tensor, "N 3 R B"]:
-    """Take from each move what G gains on average over the antidiagonals it crosses: one, or two
-    for a match. Every path crosses all of them, so all lose the same, E[G]; and the sums of what
-    is left stay near 0 however long a path is, which is what float32 needs.
+    """Subtract from each move the mean of G over the antidiagonals that it crosses: one, or two for a
+    match. Every path crosses all antidiagonals, so each path loses the same amount, E[G]. The
+    remaining sums stay near 0 for paths of any length, as float32 requires.
     """
     gained = (moves * direction).sum((1, 2))
     before = pad(gained[:-1], (0, 0, 1, 0))
@@ -260,7 +260,7 @@ def _center(
 def _forward(
     weights: Float[Tensor, "N 3 R B"], own: Float[Tensor, "N R B"]
 ) -> Float[Tensor, "N R B"]:
-    """x[v] = own[v] + sum_m w[v, m] x[from(v, m)]."""
+    """Compute x[v] = own[v] + sum_m w[v, m] x[from(v, m)]."""
     zero = torch.zeros_like(own[0, :1])
     node = torch.zeros_like(own[0])
     above = above_before = node

@@ -1,7 +1,7 @@
 """The best monotone alignments, and exact samples.
 
-Both are traced from the last node back: the best ones look up the move into a node in a table of
-pointers that the inside pass has written; a sample draws it from the conditionals.
+Both trace paths back from the last node. For the best paths, the move into a node comes from a
+table of pointers written by the inside pass; for a sample, it is drawn from the conditionals.
 
 Axes: N antidiagonals, R rows, B batch, 3 moves, P paths (samples or ranks), k ranks.
 References: Needleman & Wunsch 1970.
@@ -21,8 +21,8 @@ from ._passes import MATCH, SKIP_TARGET, Grid
 def _trace(
     grid: Grid, ranks: Int[Tensor, "B P"], k: int, choose: Callable[[int, Tensor], Tensor]
 ) -> Bool[Tensor, "N 3 R paths"]:
-    """Paths as booleans, True on their moves. `choose(n, entries)` says how the paths got to
-    their nodes (B, P) on an antidiagonal, where an entry is row * k + rank: move * k + rank.
+    """Trace paths back and return booleans, True on their moves. `choose(n, entries)` maps the nodes
+    (B, P) of the paths on antidiagonal n, as row * k + rank, to their moves, as move * k + rank.
     """
     num_diagonals, _, num_rows, batch = grid.moves.shape
     device = ranks.device
@@ -30,7 +30,7 @@ def _trace(
     if grid.starts is not None:
         first = grid.starts.any(1).int().argmax(0)
     row, rank = torch.full_like(ranks, num_rows - 1), ranks
-    passing = torch.zeros_like(ranks, dtype=torch.bool)  # a match leaps over an antidiagonal
+    passing = torch.zeros_like(ranks, dtype=torch.bool)  # a match skips an antidiagonal
     moves = torch.arange(3, device=device)[:, None, None, None]
     rows = torch.arange(num_rows, device=device)[:, None, None]
     found = []
@@ -53,7 +53,7 @@ class Ranked(NamedTuple):
 
 
 def best(grid: Grid, k: int) -> Ranked:
-    """The k paths of highest score: each node holds k of them."""
+    """Find the k paths of highest score: each node holds k of them."""
     moves, starts = grid
     _, _, num_rows, batch = moves.shape
     ranks = torch.arange(k, device=moves.device)
@@ -84,7 +84,7 @@ def draw(
     num_samples: int,
     generator: torch.Generator | None,
 ) -> Bool[Tensor, "N 3 R paths"]:
-    """Exact samples: from the last node, each move given the node it enters."""
+    """Draw exact samples from the last node back: each move given the node it enters."""
     tables = weights.permute(0, 3, 2, 1)  # (N, B, R, 3)
 
     def race(n: int, row: Int[Tensor, "B S"]) -> Int[Tensor, "B S"]:

@@ -27,7 +27,7 @@ _NATIVE = _native.differentiable("linear chain", kernels, num_potentials=2)
 
 
 def _chain(unary: Tensor, transitions: Tensor) -> Differentiable:
-    """The passes for these tensors: native kernels where they serve, the reference elsewhere."""
+    """Return the native kernels if they support these tensors, otherwise the PyTorch passes."""
     return _NATIVE if _native.serves(unary, transitions) else _PURE
 
 

@@ -21,7 +21,7 @@ _MANY_STATES = 10
 
 
 def log_partition(potentials: Tensors, mask: Bool[Tensor, "B T"] | None) -> Float[Tensor, " B"]:
-    """log Z alone."""
+    """Compute only log Z."""
     return _OPS.chain_log_partition.default(*potentials, mask)
 
 
@@ -37,7 +37,7 @@ def tangent(
     directions: tuple[Tensor | None, ...],
     wanted: tuple[bool, ...],
 ) -> tuple[Tensor | None, ...]:
-    """The derivatives of both marginals."""
+    """Compute the derivatives of both marginals."""
     nodes, pairs = saved
     on_nodes, on_pairs = _OPS.chain_tangent.default(nodes, pairs, mask, *directions, wanted[1])
     return on_nodes if wanted[0] else None, on_pairs if wanted[1] else None

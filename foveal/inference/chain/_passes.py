@@ -67,7 +67,7 @@ def prepare(
 
 
 def log_partition(potentials: Tensors, mask: Bool[Tensor, "B T"] | None) -> Float[Tensor, " B"]:
-    """log Z alone: O(T K^2) work, O(K) state."""
+    """Compute only log Z: O(T K^2) work, O(K) state."""
     unary, transitions = potentials
     chain = prepare(unary, transitions, mask)
     alpha = chain.unary[0]
@@ -99,7 +99,7 @@ def tangent(
     directions: tuple[Tensor | None, ...],
     wanted: tuple[bool, ...],
 ) -> tuple[Tensor | None, ...]:
-    """The derivatives of both marginals, in their layouts."""
+    """Compute the derivatives of both marginals, each in the layout of its marginals."""
     weights, nodes = saved
     on_nodes, on_pairs = directions
     along = _push(

@@ -21,7 +21,7 @@ def exactly(k: int, scores: Float[Tensor, "B n"]) -> Float[Tensor, "{k} 0"]:
 
 
 def log_partition(potentials: Tensors, mask: Bool[Tensor, "B n"] | None) -> Float[Tensor, " B"]:
-    """log Z alone."""
+    """Compute only log Z."""
     scores, size = potentials
     return _OPS.k_subset_log_partition.default(scores, mask, size.shape[0])
 

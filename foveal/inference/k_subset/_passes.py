@@ -111,7 +111,7 @@ def inside(
 
 
 def log_partition(potentials: Tensors, mask: Bool[Tensor, "B n"] | None) -> Float[Tensor, " B"]:
-    """log Z alone."""
+    """Compute only log Z."""
     scores, counts = potentials
     dtype = result_dtype(scores)
     return inside(scores, counts, mask, dtype)[0].logsumexp(-1).to(dtype)
@@ -158,7 +158,7 @@ def tangent(
     directions: tuple[Tensor | None, ...],
     wanted: tuple[bool, ...],
 ) -> tuple[Tensor | None, ...]:
-    """The derivatives of both marginals, in their layouts."""
+    """Compute the derivatives of both marginals, each in the layout of its marginals."""
     del wanted  # both come of the same recursion
     num_levels = len(saved) // 2 - 1
     root, weights, levels = saved[0], saved[1 : num_levels + 1], saved[num_levels + 1 :]

@@ -16,7 +16,7 @@ _OPS = torch.ops.foveal_native
 
 
 class ProjectiveKernels:
-    """Trees with one arc from the root, or with any number of them; classes, as are the passes."""
+    """The kernels for trees with one root arc, or with any number of root arcs."""
 
     single_root: ClassVar[bool]
 
@@ -24,7 +24,7 @@ class ProjectiveKernels:
     def log_partition(
         cls, potentials: Tensors, mask: Bool[Tensor, "B n"] | None
     ) -> Float[Tensor, " B"]:
-        """log Z alone."""
+        """Compute only log Z."""
         return _OPS.projective_log_partition.default(*potentials, mask, cls.single_root)
 
     @classmethod
@@ -49,8 +49,8 @@ class ProjectiveKernels:
         directions: tuple[Tensor | None, ...],
         wanted: tuple[bool, ...],
     ) -> tuple[Tensor | None, ...]:
-        """The derivative of the arc marginals."""
-        del wanted  # there is one potential, and it is wanted
+        """Compute the derivative of the arc marginals."""
+        del wanted  # the only potential always needs its gradient
         arcs, kept = saved
         (direction,) = directions
         assert direction is not None
@@ -60,7 +60,7 @@ class ProjectiveKernels:
     def best(
         cls, arcs: Float[Tensor, "B m m"], mask: Bool[Tensor, "B n"] | None
     ) -> tuple[Int[Tensor, "B n"], Float[Tensor, " B"]]:
-        """The heads of the best tree, and its score."""
+        """Find the heads of the best tree, and its score."""
         return _OPS.projective_best.default(raised(arcs), mask, cls.single_root)
 
     @classmethod

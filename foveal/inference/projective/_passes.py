@@ -348,9 +348,9 @@ def _push_inside(blocks: list[tuple[Tensor, Tensor]], direction: Arcs, spans: Sp
 
 
 class ProjectivePasses:
-    """The passes for trees with one arc from the root, or with any number of them.
+    """The passes for trees with one root arc, or with any number of root arcs.
 
-    The two are classes and not values, since torch.compile does not take a value of ours into a
+    The two are classes and not instances, because torch.compile does not pass our instances into a
     Function.
     """
 
@@ -360,7 +360,7 @@ class ProjectivePasses:
     def log_partition(
         cls, potentials: Tensors, mask: Bool[Tensor, "B n"] | None
     ) -> Float[Tensor, " B"]:
-        """log Z alone: O(n^3) work, O(n^2) memory."""
+        """Compute only log Z: O(n^3) work, O(n^2) memory."""
         (arcs,) = potentials
         ready, spans = prepare(arcs, mask, single_root=cls.single_root)
         return whole(inside(ready, spans, None), ready.root).logsumexp(0).to(result_dtype(arcs))
@@ -404,8 +404,8 @@ class ProjectivePasses:
         directions: tuple[Tensor | None, ...],
         wanted: tuple[bool, ...],
     ) -> tuple[Tensor | None, ...]:
-        """The derivative of the arc marginals, in their layout."""
-        del wanted  # there is one potential, and it is wanted
+        """Compute the derivative of the arc marginals, in the layout of the marginals."""
+        del wanted  # the only potential always needs its gradient
         *weights, nodes, arcs = saved
         (direction,) = directions
         assert direction is not None

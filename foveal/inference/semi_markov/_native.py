@@ -14,7 +14,7 @@ _OPS = torch.ops.foveal_native
 
 
 def log_partition(potentials: Tensors, mask: Bool[Tensor, "B T"] | None) -> Float[Tensor, " B"]:
-    """log Z alone."""
+    """Compute only log Z."""
     return _OPS.semi_markov_log_partition.default(*potentials, mask)
 
 
@@ -30,7 +30,7 @@ def tangent(
     directions: tuple[Tensor | None, ...],
     wanted: tuple[bool, ...],
 ) -> tuple[Tensor | None, ...]:
-    """The derivatives of both marginals."""
+    """Compute the derivatives of both marginals."""
     segments, pairs = saved
     on_segments, on_pairs = _OPS.semi_markov_tangent.default(
         segments, pairs, mask, *directions, wanted[1]

@@ -99,7 +99,7 @@ def restore_labels(
 
 
 def log_partition(potentials: Tensors, mask: Bool[Tensor, "B T"] | None) -> Float[Tensor, " B"]:
-    """log Z alone: O(T K (K + D)) work, O(T K) state."""
+    """Compute only log Z: O(T K (K + D)) work, O(T K) state."""
     segments, transitions = potentials
     model = prepare(segments, transitions, mask)
     return _total(model, inside(model)[1][-1]).to(result_dtype(segments, transitions))
@@ -157,8 +157,8 @@ def conditionals(
     dtype: torch.dtype,
 ) -> tuple[Float[Tensor, "T D B K"], Float[Tensor, "N B K K"]]:
     """l[t, d, k] and q[t, i, k], 0 where the end or the start cannot be reached."""
-    # +inf as the normalizer of what is unreachable gives weight exp(-inf) = 0, where
-    # subtracting its own -inf would give NaN.
+    # An unreachable entry is normalized by +inf, which gives weight exp(-inf) = 0; subtracting
+    # its inside score of -inf would give NaN.
     to_end = torch.where(ends == -torch.inf, torch.inf, ends)
     to_start = torch.where(starts == -torch.inf, torch.inf, starts)
     lengths = model.segments + starts.unsqueeze(1)

@@ -28,7 +28,7 @@ _NATIVE = _native.differentiable(
 
 
 def _bracketing(spans: Tensor) -> Differentiable:
-    """The passes for this tensor: native kernels where they serve, the reference elsewhere."""
+    """Return the native kernels if they support this tensor, otherwise the PyTorch passes."""
     return _NATIVE if _native.serves(spans) else _PURE
 
 

@@ -48,7 +48,7 @@ def _shifted_back(log_partition: Tensor, shift: Tensor | None) -> Tensor:
 
 
 def log_partition(potentials: Tensors, mask: Bool[Tensor, "B n"] | None) -> Float[Tensor, " B"]:
-    """log Z alone."""
+    """Compute only log Z."""
     (spans,) = potentials
     scores, _, shift = _summed(spans, mask)
     return _shifted_back(_OPS.span_log_partition.default(scores, mask), shift)
@@ -85,8 +85,8 @@ def tangent(
     directions: tuple[Tensor | None, ...],
     wanted: tuple[bool, ...],
 ) -> tuple[Tensor | None, ...]:
-    """The derivative of the span marginals."""
-    del wanted  # there is one potential, and it is wanted
+    """Compute the derivative of the span marginals."""
+    del wanted  # the only potential always needs its gradient
     _, kept, *of_labels = saved
     (direction,) = directions
     assert direction is not None

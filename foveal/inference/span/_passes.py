@@ -128,7 +128,7 @@ def _whole(chart: Float[Tensor, "n n B"], mask: Tensor | None) -> Float[Tensor, 
 
 
 def log_partition(potentials: Tensors, mask: Bool[Tensor, "B n"] | None) -> Float[Tensor, " B"]:
-    """log Z alone: O(n^3) work, O(n^2) memory."""
+    """Compute only log Z: O(n^3) work, O(n^2) memory."""
     (spans,) = potentials
     chart = to_chart(sum_labels(spans, mask)[0], mask, torch.float64)
     inside(chart, chart.dtype, keep_weights=False)
@@ -180,8 +180,8 @@ def tangent(
     directions: tuple[Tensor | None, ...],
     wanted: tuple[bool, ...],
 ) -> tuple[Tensor | None, ...]:
-    """The derivative of the span marginals, in their layout."""
-    del wanted  # there is one potential, and it is wanted
+    """Compute the derivative of the span marginals, in the layout of the marginals."""
+    del wanted  # the only potential always needs its gradient
     weights, labels, nodes = saved
     (direction,) = directions
     assert direction is not None

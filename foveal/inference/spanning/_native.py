@@ -17,7 +17,7 @@ _SEEDS = 2**63 - 1
 
 
 class SpanningKernels:
-    """Trees with one arc from the root, or with any number of them; classes, as are the passes."""
+    """The kernels for trees with one root arc, or with any number of root arcs."""
 
     single_root: ClassVar[bool]
 
@@ -25,7 +25,7 @@ class SpanningKernels:
     def log_partition(
         cls, potentials: Tensors, mask: Bool[Tensor, "B n"] | None
     ) -> Float[Tensor, " B"]:
-        """log Z alone."""
+        """Compute only log Z."""
         return _OPS.spanning_log_partition.default(*potentials, mask, cls.single_root)
 
     @classmethod
@@ -45,8 +45,8 @@ class SpanningKernels:
         directions: tuple[Tensor | None, ...],
         wanted: tuple[bool, ...],
     ) -> tuple[Tensor | None, ...]:
-        """The derivative of the arc marginals."""
-        del wanted  # there is one potential, and it is wanted
+        """Compute the derivative of the arc marginals."""
+        del wanted  # the only potential always needs its gradient
         _, arcs, kept, safe = saved
         (direction,) = directions
         assert direction is not None
@@ -56,7 +56,7 @@ class SpanningKernels:
     def best(
         cls, arcs: Float[Tensor, "B m m"], mask: Bool[Tensor, "B n"] | None
     ) -> tuple[Int[Tensor, "B n"], Float[Tensor, " B"]]:
-        """The heads of the best tree, and its score."""
+        """Find the heads of the best tree, and its score."""
         return _OPS.spanning_best.default(raised(arcs), mask, cls.single_root)
 
     @classmethod

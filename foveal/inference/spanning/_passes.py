@@ -53,9 +53,9 @@ class Eliminated(NamedTuple):
 
 
 class SpanningPasses:
-    """The passes for trees with one arc from the root, or with any number of them.
+    """The passes for trees with one root arc, or with any number of root arcs.
 
-    The two are classes and not values, since torch.compile does not take a value of ours into a
+    The two are classes and not instances, because torch.compile does not pass our instances into a
     Function.
     """
 
@@ -65,7 +65,7 @@ class SpanningPasses:
     def log_partition(
         cls, potentials: Tensors, mask: Bool[Tensor, "B n"] | None
     ) -> Float[Tensor, " B"]:
-        """log Z alone: O(n^3) work, O(n^2) memory."""
+        """Compute only log Z: O(n^3) work, O(n^2) memory."""
         (arcs,) = potentials
         shifted = shift(arcs.double(), mask, single_root=cls.single_root)
         done = cls._eliminate(cls._tabulate(shifted.arcs, mask, -torch.inf), mask, None)
@@ -116,7 +116,7 @@ class SpanningPasses:
         directions: tuple[Tensor | None, ...],
         wanted: tuple[bool, ...],
     ) -> tuple[Tensor | None, ...]:
-        """The derivative of the marginals, in their layout."""
+        """Compute the derivative of the marginals, in the layout of the marginals."""
         (direction,) = directions
         if direction is None:
             return (None,)
