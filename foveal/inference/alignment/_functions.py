@@ -184,7 +184,7 @@ def alignment_sample(
 
 
 def _is_upright(moves: Tensor) -> bool:
-    """Return whether the grid has at most as many rows as columns. The passes pad each antidiagonal
+    """Return whether the grid has no more rows than columns. The passes pad each antidiagonal
     to the number of rows, so the rows should be the shorter side.
     """
     return moves.shape[1] <= moves.shape[2]

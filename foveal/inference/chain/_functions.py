@@ -3,8 +3,8 @@
     p(y) = exp( sum_t unary[t, y_t] + sum_t transitions[t, y_{t-1}, y_t] - log Z )
 
 The gradient of log Z is the marginals, and the gradient through the marginals is one tangent
-pass over stored conditional probabilities, since the Hessian of log Z is symmetric. So two
-derivatives cost a constant number of passes and no autograd runs through a recursion.
+pass over stored conditional probabilities, because the Hessian of log Z is symmetric. Two
+derivatives therefore cost a constant number of passes, without autograd through a recursion.
 
 Axes: B batch, T positions, K states, S samples, k ranks.
 """
@@ -171,7 +171,7 @@ def chain_best(
 
 
 class ChainSamples(NamedTuple):
-    """Labelings drawn exactly; `possible` is False where there is none to draw."""
+    """Exact samples of labelings; `possible` is False for items without any labeling."""
 
     labels: Int[Tensor, "S B T"]
     possible: Bool[Tensor, " B"]

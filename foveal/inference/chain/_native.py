@@ -1,4 +1,4 @@
-"""The linear chain by the C++ kernels; the recurrences are in `native/src/chain_lanes.h`.
+"""Linear chains with the C++ kernels; the recurrences are in `native/src/chain_lanes.h`.
 
 Axes: B batch, T positions, K states, S samples.
 """
@@ -15,8 +15,8 @@ from .._requests import records_gradient, refuse_third_derivative, wants_gradien
 
 _OPS = torch.ops.foveal_native
 
-# With more states than this, a table of transitions that is shared has a kernel of its own, which
-# makes no (K, K) table for a position; with fewer it is slower than the other.
+# With more states than this, a separate kernel for shared transitions is faster: it creates no
+# (K, K) table for each position. With fewer states it is slower than the general kernel.
 _MANY_STATES = 10
 
 
@@ -26,7 +26,7 @@ def log_partition(potentials: Tensors, mask: Bool[Tensor, "B T"] | None) -> Floa
 
 
 def solve(potentials: Tensors, mask: Bool[Tensor, "B T"] | None) -> NativeSolved:
-    """Log-partition, node marginals (B, T, K) and pair marginals (B, T-1, K, K)."""
+    """Compute log Z, the node marginals (B, T, K) and the pair marginals (B, T-1, K, K)."""
     log_partition, nodes, pairs = _OPS.chain_marginals.default(*potentials, mask)
     return NativeSolved(log_partition, (nodes, pairs), ())
 
@@ -44,7 +44,7 @@ def tangent(
 
 
 class _NodesTangent(torch.autograd.Function):
-    """The Hessian times a direction on the nodes; for a third derivative, an error."""
+    """Multiply the Hessian by a direction on the nodes; a third derivative raises an error."""
 
     @staticmethod
     def forward(ctx: Any, *tensors: Any) -> Any:
@@ -73,7 +73,7 @@ class _Nodes(torch.autograd.Function):
 def has_node_kernel(
     unary: Float[Tensor, "B T K"], transitions: Float[Tensor, "#B #T-1 K K"]
 ) -> bool:
-    """Whether marginals of the nodes alone have a kernel of their own."""
+    """Return whether the separate kernel for node marginals supports these tensors."""
     return transitions.shape[:2] == (1, 1) and unary.shape[-1] > _MANY_STATES
 
 
@@ -82,7 +82,7 @@ def node_marginals(
     transitions: Float[Tensor, "1 1 K K"],
     mask: Bool[Tensor, "B T"] | None,
 ) -> Float[Tensor, "B T K"]:
-    """Marginals of the nodes alone, for one table of transitions; differentiable."""
+    """Compute only the node marginals, for one shared table of transitions; they are differentiable."""
     unary, transitions = raised(unary), raised(transitions)
     if wants_gradient((unary, transitions)):
         return _Nodes.apply(unary, transitions, mask)
@@ -94,7 +94,7 @@ def best(
     transitions: Float[Tensor, "#B #T-1 K K"],
     mask: Bool[Tensor, "B T"] | None,
 ) -> tuple[Int[Tensor, "B T"], Float[Tensor, " B"]]:
-    """The best labeling and its score."""
+    """Find the best labeling and its score."""
     return _OPS.chain_best.default(raised(unary), raised(transitions), mask)
 
 
@@ -105,7 +105,7 @@ def sample(
     num_samples: int,
     generator: torch.Generator | None,
 ) -> tuple[Int[Tensor, "S B T"], Bool[Tensor, " B"]]:
-    """Exact samples, one uniform number for each label; and where there is one to draw."""
+    """Draw exact samples, with one uniform number for each label; return whether any exist."""
     shape = (num_samples, *unary.shape[:2])
     uniforms = torch.rand(shape, dtype=torch.float64, generator=generator)
     return _OPS.chain_sample.default(raised(unary), raised(transitions), mask, uniforms)

@@ -6,13 +6,13 @@
     outside       m[t-1, i]  = sum_j q[t, i, j] m[t, j]
     tangent       the derivative of m and of the pairs q m: two linear recursions over the same q
 
-The log-space recursion is in float64, so the range of the scores costs no accuracy. The
-conditionals are differences of it; as probabilities, they and all that follows keep the dtype
-of the result. A position that is masked out becomes an edge that copies the state, which makes
-its neighbors adjacent; whatever it holds is never read.
+The log-space recursion is in float64, so a wide range of scores costs no accuracy. The
+conditionals are probabilities; they and all later values have the dtype of the result. A masked
+position becomes an edge that copies the state, which makes its neighbors adjacent. Its scores are
+never read.
 
-Axes: T positions and N = T - 1 steps (leading, so that a step is one block), B batch, K states,
-S samples, k ranks.
+Axes: T positions and N = T - 1 steps (leading, to make a step one block of memory), B batch,
+K states, S samples, k ranks.
 References: Rabiner 1989 (forward-backward); Mensch & Blondel 2018, section 3.2 (tangents).
 """
 
@@ -29,17 +29,17 @@ from .._derivatives import Solved, Tensors
 from .._precision import result_dtype, without_autocast
 from .._recursions import keep, softmax_or_zero
 
-# Edges are made for this many numbers at a time, so that float64 temporaries stay in cache:
-# worth a factor 2 to 3 at K = 50, nothing at K = 2.
+# Number of edge scores computed at a time, small enough for float64 temporaries to stay in cache:
+# 2 to 3 times faster at K = 50, no difference at K = 2.
 _EDGES_AT_ONCE = 1 << 17
 
 
-# Up to this many states, a step of a recursion costs its dispatch and not its arithmetic.
+# Up to this many states, dispatch takes more time than arithmetic in a step of a recursion.
 _FEW_STATES = 8
 
 
 class Chain(NamedTuple):
-    """Log-potentials made ready: positions leading, padding neutral."""
+    """Prepared log-potentials: positions first, padding neutral."""
 
     unary: Float[Tensor, "T B K"]  # float64
     transitions: Float[Tensor, "N #B K K"]  # as given
@@ -51,7 +51,7 @@ def prepare(
     transitions: Float[Tensor, "#B #T-1 K K"],
     mask: Bool[Tensor, "B T"] | None,
 ) -> Chain:
-    """Put the positions first and take padding out of play."""
+    """Put the positions first and make padding neutral."""
     num_steps = unary.shape[1] - 1
     unary = unary.transpose(0, 1).to(torch.float64, memory_format=torch.contiguous_format)
     transitions = transitions.transpose(0, 1).expand(num_steps, -1, -1, -1)
@@ -77,7 +77,7 @@ def log_partition(potentials: Tensors, mask: Bool[Tensor, "B T"] | None) -> Floa
 
 
 def solve(potentials: Tensors, mask: Bool[Tensor, "B T"] | None) -> Solved:
-    """Log-partition, conditionals (N, B, K, K) and marginals of the last position (B, K)."""
+    """Compute log Z, conditionals (N, B, K, K) and marginals of the last position (B, K)."""
     unary, transitions = potentials
     dtype = result_dtype(unary, transitions)
     weights, alpha = conditionals(prepare(unary, transitions, mask), dtype)
@@ -85,7 +85,7 @@ def solve(potentials: Tensors, mask: Bool[Tensor, "B T"] | None) -> Solved:
 
 
 def marginals(saved: Tensors, mask: Bool[Tensor, "B T"] | None) -> tuple[Tensors, Tensors]:
-    """Node marginals (B, T, K) and pair marginals (B, N, K, K)."""
+    """Compute the node marginals (B, T, K) and the pair marginals (B, N, K, K)."""
     weights, last = saved
     nodes = _outside(weights, last)
     pairs = weights * nodes[1:].unsqueeze(-2)
@@ -118,17 +118,17 @@ def _links(mask: Tensor | None) -> Tensor | None:
 
 
 def _direction(grad: Tensor, kept: Tensor | None, dtype: torch.dtype) -> Tensor:
-    """A gradient (B, T, ...) as a direction of the recursions (T, B, ...)."""
+    """Convert a gradient (B, T, ...) to a direction of the recursions (T, B, ...)."""
     return keep(grad, kept).to(dtype).transpose(0, 1).contiguous()
 
 
 def edges(chain: Chain) -> Iterator[Tensor]:
-    """The edge scores (C, B, K, K) in float64, a run of C steps at a time."""
+    """Yield the edge scores (C, B, K, K) in float64, C steps at a time."""
     _, batch, num_states = chain.unary.shape
     chunk = max(1, _EDGES_AT_ONCE // max(1, batch * num_states**2))
     copy = torch.eye(num_states, dtype=torch.float64, device=chain.unary.device).log()
     for first in range(0, len(chain.transitions), chunk):
-        # Contiguous by step: the small inner loops of a strided block cost twice the time.
+        # Contiguous by step: the small inner loops of a strided block take twice the time.
         scores = chain.transitions[first : first + chunk].to(
             torch.float64, memory_format=torch.contiguous_format
         )
@@ -138,7 +138,7 @@ def edges(chain: Chain) -> Iterator[Tensor]:
 
 
 def _advance(alpha: Tensor, run: Float[Tensor, "C B K K"]) -> list[Tensor]:
-    """The inside scores (B, K) before the first of C steps and after each."""
+    """Return the inside scores (B, K) before the first of C steps and after each step."""
     alphas = [alpha]
     for edge in run.unbind(0):
         joined = alphas[-1].unsqueeze(-1) + edge
@@ -153,15 +153,15 @@ def _advance(alpha: Tensor, run: Float[Tensor, "C B K K"]) -> list[Tensor]:
 def conditionals(
     chain: Chain, dtype: torch.dtype
 ) -> tuple[Float[Tensor, "N B K K"], Float[Tensor, "B K"]]:
-    """q[t, i, j] = p(y_{t-1} = i | y_t = j, prefix), 0 where j cannot be reached; and the
-    inside scores of the last position.
+    """Compute q[t, i, j] = p(y_{t-1} = i | y_t = j, prefix), 0 for unreachable j; and the inside
+    scores of the last position.
     """
     alpha = chain.unary[0]
     weights = [alpha.new_empty(0, *alpha.shape, alpha.shape[-1], dtype=dtype)]
     for run in edges(chain):
         alphas = torch.stack(_advance(alpha, run))
-        # +inf as the normalizer of an unreachable state gives weight exp(-inf) = 0, where
-        # subtracting its own -inf would give NaN.
+        # An unreachable state is normalized by +inf, which gives weight exp(-inf) = 0; subtracting
+        # its inside score of -inf would give NaN.
         normalizer = torch.where(alphas == -torch.inf, torch.inf, alphas)[1:].unsqueeze(-2)
         joined = alphas[:-1].unsqueeze(-1) + run
         weights.append((joined - normalizer).to(dtype).exp())
@@ -172,14 +172,14 @@ def conditionals(
 def _outside(
     conditionals: Float[Tensor, "N B K K"], last: Float[Tensor, "B K"]
 ) -> Float[Tensor, "N+1 B K"]:
-    """Node marginals, from the last position back."""
+    """Compute the node marginals, from the last position back."""
     nodes = [last.unsqueeze(-1)]
     with without_autocast(last):
         for weights in reversed(conditionals.unbind(0)):
             nodes.append(torch.bmm(weights, nodes[-1]))
     stacked = torch.stack(nodes[::-1]).squeeze(-1)
-    # Rounding moves the total of a position off 1 a little more with every step: put it back.
-    # Where no labeling is possible the total is 0 and stays so.
+    # The total of a position is 1, and its rounding error grows with every step: normalize. If no
+    # labeling is possible, the total is 0 and stays 0.
     total = stacked.sum(-1, keepdim=True)
     return stacked / torch.where(total > 0, total, 1.0)
 
@@ -199,11 +199,11 @@ def _push(
     *,
     want_pairs: bool,
 ) -> _Tangents:
-    """The derivative of node and pair marginals along a direction g in the potentials.
+    """Compute the derivative of node and pair marginals along a direction g in the potentials.
 
-    With G(y) the sum of g over the parts of y, it is Cov(part, G). Each part of g is centered,
-    so that E[G] = 0, and then two vectors per position hold all that is needed, linear in q,
-    with neither exp nor division:
+    With G(y) the sum of g over the parts of y, the derivative is Cov(part, G). Centering each part
+    of g makes E[G] = 0. The covariance then follows from two vectors per position, which are linear
+    in q and need neither exp nor division:
 
         past[t, j]   = E[ G up to t | y_t = j ]   = g[t, j] + sum_i q[t, i, j] (g[t, i, j] + past[t-1, i])
         future[t, i] = E[ G from t on; y_t = i ]  = m[t, i] g[t, i]
@@ -225,7 +225,7 @@ def _push(
     assert arrive is not None, "a tangent needs a direction"
     assert leave is not None, "a tangent needs a direction"
     past, future = _accumulate(arrive, leave, conditionals)
-    # Both have mean 0; taking out what rounding has left keeps the error from growing with T.
+    # Both have mean 0; removing the rounding error of the mean keeps it from growing with T.
     past = past - (nodes * past).sum(-1, keepdim=True)
     future = future - nodes * future.sum(-1, keepdim=True)
 
@@ -244,20 +244,20 @@ def _accumulate(
     leave: Float[Tensor, "T B K"],
     conditionals: Float[Tensor, "N B K K"],
 ) -> tuple[Float[Tensor, "T B K"], Float[Tensor, "T B K"]]:
-    """past[t] = arrive[t] + q[t]' past[t-1], and future[t] = leave[t] + q[t+1] future[t+1]."""
+    """Compute past[t] = arrive[t] + q[t]' past[t-1] and future[t] = leave[t] + q[t+1] future[t+1]."""
     forward = conditionals.transpose(-1, -2)
     if conditionals.shape[-1] > _FEW_STATES:
         past = _run(arrive, forward.unbind(0))
         return past, _run(leave.flip(0), conditionals.unbind(0)[::-1]).flip(0)
-    # The two do not depend on each other. With few states a step costs its dispatch, and copying
-    # the conditionals to run both as one batch costs less than as many steps again.
+    # The two recursions do not depend on each other. With few states, dispatch dominates the time of
+    # a step, and copying the conditionals to run both as one batch is faster than twice the steps.
     weights = torch.cat([forward, conditionals.flip(0)], 1)
     past, future = _run(torch.cat([arrive, leave.flip(0)], 1), weights.unbind(0)).chunk(2, 1)
     return past, future.flip(0)
 
 
 def _run(steps: Float[Tensor, "T B K"], weights: Sequence[Tensor]) -> Float[Tensor, "T B K"]:
-    """x[t] = steps[t] + weights[t-1] x[t-1], with a matrix (B, K, K) for each step."""
+    """Compute x[t] = steps[t] + weights[t-1] x[t-1], with a matrix (B, K, K) for each step."""
     first, *rest = steps.unsqueeze(-1).unbind(0)
     totals = [first]
     with without_autocast(steps):

@@ -1,7 +1,7 @@
 """The best labelings of a linear chain, and exact samples.
 
-Both trace paths back from the last position, through tables of pointers y_t -> y_{t-1}: the best
-labelings write the tables in the inside pass, samples draw them from the conditionals.
+Both trace paths back from the last position, through tables of pointers y_t -> y_{t-1}. For the best
+labelings, the inside pass writes the tables; for samples, they are drawn from the conditionals.
 
 Axes: T positions, N = T - 1 steps, B batch, K states, S samples, k ranks.
 References: Viterbi 1967; Rabiner 1989.
@@ -26,7 +26,7 @@ class Ranked(NamedTuple):
 
 
 def best(chain: Chain, k: int) -> Ranked:
-    """The k labelings of highest score (Viterbi for k = 1): each state holds k prefixes."""
+    """Find the k labelings of highest score (Viterbi for k = 1): each state holds k prefixes."""
     ranks = torch.arange(k, device=chain.unary.device)
     scores = torch.where(ranks == 0, chain.unary[0].unsqueeze(-1), -torch.inf)  # (B, K, k)
     pointers = []
@@ -53,10 +53,10 @@ def draw(
     num_samples: int,
     generator: torch.Generator | None,
 ) -> Int[Tensor, "N+1 S B"]:
-    """Exact samples: the last state, then each state given the next.
+    """Draw exact samples: the last state, then each state given the next state.
 
-    A draw from weights w is argmax( w / e ) with e exponential (a race of exponentials). The
-    noise of a position is shared by all columns of its table, since a path reads only one.
+    argmax( w / e ) with e exponential is a draw from weights w (a race of exponentials). All columns
+    of a table share the noise of their position, because a path reads only one column.
     """
     num_steps, batch, num_states, _ = conditionals.shape
     noise = conditionals.new_empty(num_steps + 1, num_samples, batch, num_states)

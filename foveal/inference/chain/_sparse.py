@@ -6,10 +6,10 @@
     outside       m[t-1, i]  = sum_j q[t, j, i] m[t, j],     m[T-1] = the alpha-entmax over j
     tangent       the derivative of a, then of q and m, along a direction in the potentials
 
-The gradient of v is m and the pairs q m, and its Hessian is symmetric, so that the gradient
-through the marginals is the tangent pass. With log-sum-exp for max_alpha this is the linear
+The gradient of v is m and the pairs q m. Its Hessian is symmetric, so the tangent pass computes
+the gradient through the marginals. With log-sum-exp for max_alpha this is the linear
 chain. With any other function the direction of reading matters, because only log-sum-exp is
-associative. A position that is masked out is a step that copies the state and adds 0.
+associative. A masked position is a step that copies the state and adds 0.
 
 Axes: T positions (leading inside), B batch, K states; i the earlier state, j the later.
 References: Mensch & Blondel 2018, sections 3 and 4.1 (Viterbi with a smoothed maximum).
@@ -85,7 +85,7 @@ def sparse_chain_marginals(
 
 
 class _Passes:
-    """The passes as a class with an alpha, and not an object: torch.compile can trace that."""
+    """The passes, as a class with an alpha and not an instance: torch.compile can trace a class."""
 
     alpha: ClassVar[float]
 
@@ -95,7 +95,7 @@ class _Passes:
 
     @classmethod
     def solve(cls, potentials: Tensors, mask: Tensor | None) -> Solved:
-        """The maximum, the conditionals (T-1, B, j, i) and the marginals of the last state."""
+        """Compute the maximum, the conditionals (T-1, B, j, i) and the marginals of the last state."""
         scores, steps = potentials
         dtype = result_dtype(scores, steps)
         unary, transitions = _prepare(scores, steps, mask)
@@ -111,14 +111,14 @@ class _Passes:
 
     @classmethod
     def marginals(cls, saved: Tensors, mask: Tensor | None) -> tuple[Tensors, Tensors]:
-        """Node marginals (B, T, K) and pair marginals (B, T-1, i, j)."""
+        """Compute the node marginals (B, T, K) and the pair marginals (B, T-1, i, j)."""
         conditionals, last = saved
         nodes = [last.unsqueeze(-2)]
         with without_autocast(last):
             for weights in reversed(conditionals.unbind(0)):
                 nodes.append(torch.bmm(nodes[-1], weights))
         stacked = torch.stack(nodes[::-1]).squeeze(-2)
-        # Rounding moves the total of a position off 1 a little more with every step.
+        # The total of a position is 1, and its rounding error grows with every step.
         total = stacked.sum(-1, keepdim=True)
         stacked = stacked / torch.where(total > 0, total, 1.0)
         pairs = conditionals * stacked[1:].unsqueeze(-1)
@@ -133,8 +133,8 @@ class _Passes:
         directions: tuple[Tensor | None, ...],
         wanted: tuple[bool, ...],
     ) -> tuple[Tensor | None, ...]:
-        # In float64, since the running derivative of `a` grows with the length while only its
-        # differences between states are wanted.
+        # In float64, because the running derivative of `a` grows with the length, while the result
+        # depends only on its differences between states.
         conditionals, nodes = (part.double() for part in saved)
         along = _directions(nodes, directions, mask)
         running, turns = along.nodes[0], []
@@ -158,7 +158,7 @@ class _Passes:
 
 
 def _prepare(unary: Tensor, transitions: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
-    """Scores (T, B, K) and steps (T-1, B, j, i) in float64, padding neutral."""
+    """Return scores (T, B, K) and steps (T-1, B, j, i) in float64, with neutral padding."""
     unary = unary.double().transpose(0, 1)
     steps = transitions.double().permute(1, 0, 3, 2).expand(len(unary) - 1, -1, -1, -1)
     if mask is None:
@@ -197,7 +197,7 @@ def _directions(
 
 
 def _in_layout(nodes: Tensor, pairs: Tensor, mask: Tensor | None) -> Tensors:
-    """(T, B, K) and (T-1, B, j, i) as (B, T, K) and (B, T-1, i, j), 0 on padding."""
+    """Convert (T, B, K) and (T-1, B, j, i) to (B, T, K) and (B, T-1, i, j), with 0 on padding."""
     linked = None if mask is None else linked_steps(mask)
     return keep(nodes.transpose(0, 1), mask), keep(pairs.permute(1, 0, 3, 2), linked)
 
@@ -208,7 +208,7 @@ def _make(alpha: float) -> Differentiable:
     return differentiable("sparse chain", passes, num_potentials=2)
 
 
-# Made beforehand, so that torch.compile finds them: it can make no new ones while it traces.
+# Created at import: torch.compile cannot create new ones while it traces.
 _MADE = {alpha: _make(alpha) for alpha in (1.5, 2.0)}
 
 

@@ -27,8 +27,8 @@ _NATIVE = _native.differentiable("k-subset", kernels, num_potentials=2)
 
 
 def _k_subset(scores: Tensor, k: int) -> tuple[Differentiable, Tensor]:
-    """The passes for this tensor, native kernels where they serve and the reference elsewhere; and
-    k as they take it.
+    """Return the native kernels if they support this tensor, otherwise the PyTorch passes; and k as the
+    potential that they expect.
     """
     if _native.serves(scores):
         return _NATIVE, kernels.exactly(k, scores)
@@ -36,7 +36,7 @@ def _k_subset(scores: Tensor, k: int) -> tuple[Differentiable, Tensor]:
 
 
 def _exactly(k: int, scores: Tensor) -> Float[Tensor, "1 {k}+1"]:
-    """Log-potentials of the size of a subset that allow k alone."""
+    """Return log-potentials of the size of a subset that allow only k."""
     sizes = torch.arange(k + 1, device=scores.device).unsqueeze(0)
     return torch.where(sizes == k, 0.0, -torch.inf).to(scores.dtype)
 
@@ -139,7 +139,7 @@ def k_subset_best(
 
 
 class KSubsetSamples(NamedTuple):
-    """Subsets drawn exactly; `possible` is False where there is none to draw."""
+    """Exact samples of subsets; `possible` is False for items without any subset."""
 
     values: Bool[Tensor, "S B n"]
     possible: Bool[Tensor, " B"]

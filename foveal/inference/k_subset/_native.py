@@ -1,6 +1,6 @@
-"""Subsets of k items by the C++ kernels; the recurrences are in `native/src/k_subset.h`.
+"""Subsets of k items with the C++ kernels; the recurrences are in `native/src/k_subset.h`.
 
-The second potential has no numbers: its shape says k.
+The second potential is an empty tensor whose first size is k.
 
 Axes: B batch, n items, S samples.
 """
@@ -16,7 +16,7 @@ _OPS = torch.ops.foveal_native
 
 
 def exactly(k: int, scores: Float[Tensor, "B n"]) -> Float[Tensor, "{k} 0"]:
-    """The number of items to choose, as a potential."""
+    """Encode the number of items to choose as a potential."""
     return scores.new_empty(k, 0)
 
 
@@ -27,7 +27,7 @@ def log_partition(potentials: Tensors, mask: Bool[Tensor, "B n"] | None) -> Floa
 
 
 def solve(potentials: Tensors, mask: Bool[Tensor, "B n"] | None) -> NativeSolved:
-    """Log-partition, p(item is chosen) (B, n), and the weights of the recursion."""
+    """Compute log Z and p(item is chosen) (B, n); save the weights of the recursion."""
     scores, size = potentials
     log_partition, found, kept = _OPS.k_subset_marginals.default(scores, mask, size.shape[0])
     return NativeSolved(log_partition, (found, torch.empty_like(size)), (kept,))
@@ -39,8 +39,8 @@ def tangent(
     directions: tuple[Tensor | None, ...],
     wanted: tuple[bool, ...],
 ) -> tuple[Tensor | None, ...]:
-    """The derivative of the marginals of the items."""
-    del wanted  # callers only ask for the scores
+    """Compute the derivative of the item marginals."""
+    del wanted  # callers only need the gradient of the scores
     found, _, kept = saved
     direction = directions[0]
     assert direction is not None
@@ -54,6 +54,6 @@ def sample(
     num_samples: int,
     generator: torch.Generator | None,
 ) -> tuple[Bool[Tensor, "S B n"], Bool[Tensor, " B"]]:
-    """Exact samples, one uniform number for each item; and where there is one to draw."""
+    """Draw exact samples, with one uniform number for each item; return whether any exist."""
     uniforms = torch.rand(num_samples, *scores.shape, dtype=torch.float64, generator=generator)
     return _OPS.k_subset_sample.default(raised(scores), mask, k, uniforms)

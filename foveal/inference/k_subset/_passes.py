@@ -1,18 +1,18 @@
-"""The passes of subsets whose size is scored, in PyTorch operations: the reference on any device.
+"""The passes of subsets with a score for their size, in PyTorch operations: the reference on any device.
 
     p(z) = exp( sum_i scores[i] z_i + counts[ |z| ] - log Z )
 
-The items are the leaves of a balanced binary tree, and a node of it holds one number for each
-count c of items chosen below it, at most k. A node is made of a left and a right part:
+The items are the leaves of a balanced binary tree. A node holds one number for each count c of
+items chosen below it, at most k. A node joins a left and a right part:
 
     inside    a[c]    = log sum_j exp( left[j] + right[c-j] ),        a leaf: (0, scores[i])
     weights   q[j, c] = exp( left[j] + right[c-j] - a[c] )  =  p( j of them in the left part | c )
     outside   p(j in the left part) = sum_c q[j, c] p(c),    p(r in the right part) = sum_j q[j, j+r] p(j+r)
     tangent   the derivative of p: two linear recursions over the same q
 
-The tree has the O(n k) work and memory of the recursion item by item, in log n steps instead of n.
-Inside scores are in float64; the weights are probabilities, and they and all that follows keep
-the dtype of the result. An item that is masked out can only be left out.
+The tree takes O(n k) time and memory, like a recursion item by item, but log n steps instead of n.
+Inside scores are in float64; the weights are probabilities, and they and all later values have
+the dtype of the result. A masked item is never chosen.
 
 Axes: B batch, n items, m nodes of a level (leading), C = k + 1 counts, S samples, R ranks.
 References: Chen & Liu 1997 (recursions); Baker & Harwell 1996 (elementary symmetric functions).
@@ -33,13 +33,13 @@ from .._recursions import keep, largest, softmax_or_zero
 
 
 def _fit(part: Tensor, size: int, fill: float = 0.0) -> Tensor:
-    """Cut or fill the last axis to a size."""
+    """Truncate or pad the last axis to a size."""
     return pad(part, (0, size - part.shape[-1]), value=fill)
 
 
 def _halves(nodes: Tensor, fill: float) -> tuple[Tensor, Tensor]:
-    """Nodes (m, B, ..., d) as left and right parts of those one level up. An odd node is paired
-    with one without items: 0 for its one subset, the empty one, and `fill` for all else.
+    """Split nodes (m, B, ..., d) into left and right parts of the nodes one level up. If their number
+    is odd, add a node without items: 0 for the empty subset, and `fill` for all other entries.
     """
     if len(nodes) % 2:
         empty = torch.full_like(nodes[:1], fill)
@@ -50,18 +50,18 @@ def _halves(nodes: Tensor, fill: float) -> tuple[Tensor, Tensor]:
 
 
 def _shift(right: Tensor, size: int, fill: float) -> Tensor:
-    """[j, c] = right[c - j] for counts c below `size`, (..., d) -> (..., d, size); `fill` where
-    there is no such entry.
+    """Return a table with [j, c] = right[c - j] for counts c below `size`, (..., d) -> (..., d, size),
+    and with `fill` where c - j is not an index.
     """
     degree = right.shape[-1]
     rows = right.unsqueeze(-2).expand(*right.shape, degree)
-    # Rows that are longer by one than the new ones move by one place from each to the next.
+    # Reading the flat array with rows that are shorter by one shifts each row one entry further.
     moved = pad(rows, (0, degree), value=fill).flatten(-2)[..., :-degree]
     return _fit(moved.unflatten(-1, (degree, -1)), size, fill)
 
 
 def _unshift(table: Tensor) -> Tensor:
-    """[j, r] = table[j, j + r], (..., d, C) -> (..., d, d); 0 where there is no such entry."""
+    """Return [j, r] = table[j, j + r], (..., d, C) -> (..., d, d), with 0 where j + r is not an index."""
     degree = table.shape[-2]
     flat = pad(_fit(table, 2 * degree - 1).flatten(-2), (0, degree))
     return flat.unflatten(-1, (degree, 2 * degree))[..., :degree]
@@ -70,8 +70,8 @@ def _unshift(table: Tensor) -> Tensor:
 def _allowed(
     scores: Float[Tensor, "B n"], num_counts: int, mask: Bool[Tensor, "B n"] | None
 ) -> Float[Tensor, "B n"]:
-    """Scores in float64, -inf on padding; and on all items if none may be chosen, since then no
-    subset reads them.
+    """Return the scores in float64, with -inf on padding; if k is 0, return -inf for all items, because
+    no subset reads their scores.
     """
     if num_counts == 1:
         return torch.full_like(scores, -torch.inf, dtype=torch.float64)
@@ -79,12 +79,12 @@ def _allowed(
 
 
 def _leaves(scores: Float[Tensor, "B n"]) -> Float[Tensor, "n B 2"]:
-    """(0, score) for each item."""
+    """Return (0, score) for each item."""
     return torch.stack([torch.zeros_like(scores), scores], -1).transpose(0, 1)
 
 
 def _next_size(nodes: Tensor, num_counts: int) -> int:
-    """How many counts the nodes one level up hold; at least 2, as the leaves do."""
+    """Return the number of counts in the nodes one level up; at least 2, as in the leaves."""
     return min(2 * nodes.shape[-1] - 1, max(num_counts, 2))
 
 
@@ -94,7 +94,7 @@ def inside(
     mask: Bool[Tensor, "B n"] | None,
     dtype: torch.dtype,
 ) -> tuple[Float[Tensor, "B C"], list[Tensor]]:
-    """The scores of each count of all items, in float64, and the weights (m, B, j, c) of each
+    """Compute the score of each count of all items, in float64, and the weights (m, B, j, c) of each
     level, leaves first.
     """
     num_counts = counts.shape[-1]
@@ -104,7 +104,7 @@ def inside(
         left, right = _halves(nodes, -torch.inf)
         joined = left.unsqueeze(-1) + _shift(right, _next_size(nodes, num_counts), -torch.inf)
         nodes = joined.logsumexp(-2)
-        # +inf as the normalizer of -inf alone gives weight exp(-inf) = 0; its own would give NaN.
+        # Normalizing by +inf gives weight exp(-inf) = 0 to impossible counts; -inf would give NaN.
         normalizer = torch.where(nodes == -torch.inf, torch.inf, nodes).unsqueeze(-2)
         weights.append((joined - normalizer).to(dtype).exp())
     return _fit(nodes[0], num_counts, -torch.inf) + counts.double(), weights
@@ -118,8 +118,8 @@ def log_partition(potentials: Tensors, mask: Bool[Tensor, "B n"] | None) -> Floa
 
 
 def solve(potentials: Tensors, mask: Bool[Tensor, "B n"] | None) -> Solved:
-    """Log-partition, p(count) (B, C), and the weights of every level. An empty tensor between them
-    has a row for each item, since the weights do not say whether that number is odd.
+    """Compute log Z, p(count) (B, C), and the weights of every level. An empty tensor between them
+    has a row for each item, because the weights do not show whether the number of items is odd.
     """
     scores, counts = potentials
     dtype = result_dtype(scores)
@@ -129,8 +129,8 @@ def solve(potentials: Tensors, mask: Bool[Tensor, "B n"] | None) -> Solved:
 
 
 def marginals(saved: Tensors, mask: Bool[Tensor, "B n"] | None) -> tuple[Tensors, Tensors]:
-    """p(item is chosen) (B, n) and p(count) (B, C)."""
-    del mask  # what is masked out has probability 0 already
+    """Compute p(item is chosen) (B, n) and p(count) (B, C)."""
+    del mask  # masked items already have probability 0
     root, rows, *weights = saved
     levels = outside(root, weights, len(rows))
     found = (levels[0][..., 1].T.clone(), root.clone())
@@ -138,12 +138,12 @@ def marginals(saved: Tensors, mask: Bool[Tensor, "B n"] | None) -> tuple[Tensors
 
 
 def _share(passed: Tensor, num_nodes: int) -> Tensor:
-    """What each pair (j in the left part, c in both) passes (m, B, j, c), summed for the parts."""
+    """Sum the table (m, B, j, c) over c for the left parts and along j + r = c for the right parts."""
     return torch.cat([passed.sum(-1), _unshift(passed).sum(-2)])[:num_nodes]
 
 
 def outside(root: Float[Tensor, "B C"], weights: Sequence[Tensor], num_items: int) -> list[Tensor]:
-    """p(count) (m, B, d) of the nodes of every level, leaves first."""
+    """Compute p(count) (m, B, d) of the nodes of every level, leaves first."""
     sizes = [num_items, *(len(weight) for weight in weights)]
     size = weights[-1].shape[-1] if weights else 2
     levels = [_fit(root, size).unsqueeze(0)]
@@ -159,7 +159,7 @@ def tangent(
     wanted: tuple[bool, ...],
 ) -> tuple[Tensor | None, ...]:
     """Compute the derivatives of both marginals, each in the layout of its marginals."""
-    del wanted  # both come of the same recursion
+    del wanted  # the same recursion computes both
     num_levels = len(saved) // 2 - 1
     root, weights, levels = saved[0], saved[1 : num_levels + 1], saved[num_levels + 1 :]
     on_items, on_counts = directions
@@ -179,16 +179,18 @@ def push(
     items: Float[Tensor, "B n"],
     counts: Float[Tensor, "B C"] | None,
 ) -> tuple[Float[Tensor, "B n"], Float[Tensor, "B C"]]:
-    """The derivatives of p(item) and p(count) along a direction g in the scores.
+    """Compute the derivatives of p(item) and p(count) along a direction g in the scores.
 
-    With G(z) the sum of g over what is chosen, up and then down the tree, linear in q:
+    With G(z) the sum of g over the chosen items, the recursion goes up and then down the tree, and is
+    linear in q:
 
         below[c]  = E[ G below the node | c ] = sum_j q[j, c] joined[j, c]
         joined    = below of the left part at j + below of the right part at c - j
         p' of both parts receives q[j, c] ( p'[c] + p[c] (joined[j, c] - below[c]) )
 
-    A constant taken off g at all items adds to G what depends on the count alone: no conditional
-    changes. The mean of g over the chosen keeps the numbers small; the root puts it back.
+    Subtracting a constant from g at all items changes G by an amount that depends only on the count,
+    and leaves all conditionals unchanged. Subtracting the mean of g over the chosen items keeps the
+    numbers small; the root adds it again.
     """
     chosen = levels[0][..., 1].T
     expected = chosen.sum(-1, keepdim=True)
@@ -228,8 +230,8 @@ def best(
     mask: Bool[Tensor, "B n"] | None,
     num_ranks: int,
 ) -> Ranked:
-    """The subsets of highest score: each node holds R of them for each count."""
-    # The sum of the terms of ranks a and b (from 0) has (a + 1) (b + 1) - 1 sums no worse than it.
+    """Find the subsets of highest score: each node holds R of them for each count."""
+    # At least (a + 1) (b + 1) - 1 other sums are no worse than the sum of ranks a and b (from 0).
     ranks = range(num_ranks)
     pairs = [(a, b) for a in ranks for b in ranks if (a + 1) * (b + 1) <= num_ranks]
     first, second = torch.tensor(pairs, device=scores.device).T
@@ -268,7 +270,7 @@ def draw(
 ) -> Bool[Tensor, "S B {num_items}"]:
     """Draw exact samples: first the count of all items, then the count of the left part of each node.
 
-    A draw from weights w is argmax( w / e ) with e exponential (a race of exponentials).
+    argmax( w / e ) with e exponential is a draw from weights w (a race of exponentials).
     """
 
     def race(chances: Tensor) -> Int[Tensor, "..."]:
@@ -280,7 +282,7 @@ def draw(
     columns = torch.arange(len(root), device=root.device)
     for weight, num_nodes in zip(reversed(weights), reversed(sizes[:-1]), strict=True):
         rows = torch.arange(len(weight), device=root.device).unsqueeze(-1)
-        # An impossible row has no weight anywhere; its count may be one that no node has.
+        # An impossible row has weight 0 everywhere, and its count may exceed the counts of the nodes.
         count = count.clamp(max=weight.shape[-1] - 1)
         on_left = race(weight.transpose(-1, -2)[rows, columns, count])
         count = torch.cat([on_left, (count - on_left).clamp(min=0)], 1)[:, :num_nodes]

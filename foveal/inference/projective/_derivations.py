@@ -3,9 +3,9 @@
     step    take a complete span off the stack; choose its split, which has an arc as one part;
             choose the split under that arc; put the three complete spans that result on the stack
 
-Each step adds one arc, so that all trees of a batch are done after the same number of steps,
-whatever their shape; a step is vectorized over trees. The charts and their indices are those of
-the passes, here with a last axis of K ranks: each span holds its K best scores.
+Each step adds one arc, so all trees of a batch take the same number of steps; a step is vectorized
+over trees. The charts and their indices are the same as in the passes, with an additional last axis
+of K ranks: each span holds its K best scores.
 
 Axes: B batch, N nodes, K ranks, P pairs of ranks, Q trees (of all batch items together).
 References: Eisner 1996, 2000; Huang & Chiang 2005 (the k best).
@@ -21,7 +21,7 @@ from torch import Tensor
 from .._recursions import largest
 from ._passes import Arcs, Spans, inside, whole
 
-# Scores (Q, options) and ranks (Q) -> the option to take, Q of them.
+# Scores (Q, options) and ranks (Q) -> the chosen options (Q).
 Choose = Callable[[Tensor, Tensor], Tensor]
 
 
@@ -33,10 +33,10 @@ class Ranks(NamedTuple):
 
 
 def rank_pairs(k: int, device: torch.device) -> Ranks:
-    """The pairs among which the k best sums of two sorted lists are found.
+    """Return the pairs of ranks that can give one of the k best sums of two sorted lists.
 
-    At least (a + 1) (b + 1) pairs are as good as (a, b), itself among them: the product is at
-    most k, which leaves about k log k pairs.
+    At least (a + 1) (b + 1) pairs, including (a, b), are as good as (a, b). The product must
+    therefore be at most k, which leaves about k log k pairs.
     """
     ranks = torch.arange(1, k + 1, device=device)
     left, right = (ranks.unsqueeze(-1) * ranks <= k).nonzero().unbind(-1)
@@ -52,7 +52,7 @@ class Charts(NamedTuple):
 
 
 def best_inside(arcs: Arcs, spans: Spans, k: int) -> Charts:
-    """The K = k best scores of every span."""
+    """Compute the K = k best scores of every span."""
     num_nodes, batch = spans.num_nodes, arcs.pairs.shape[-1]
     charts = arcs.pairs.new_full((2, num_nodes, 3, num_nodes, batch, k), -torch.inf)
     starts, ends = charts.unbind(0)
@@ -102,13 +102,13 @@ class Grower:
         num_trees, device = len(items), items.device
         self.ranks = rank_pairs(charts.starts.shape[-1], device)
         self.places = torch.arange(self.num_nodes, device=device).unsqueeze(-1)
-        # A span on the stack has an arc still to come: there are never more than N - 1.
+        # Each span on the stack adds at least one more arc, so there are never more than N - 1.
         self.stack = torch.zeros(4, self.num_nodes + 1, num_trees, dtype=torch.long, device=device)
         self.height = torch.zeros(num_trees, dtype=torch.long, device=device)
         self.heads = torch.zeros(self.num_nodes, num_trees, dtype=torch.long, device=device)
 
     def push(self, spans: Items) -> None:
-        """Put spans on the stack, one for each tree; those of a single node are left out."""
+        """Put spans on the stack, one for each tree, except spans of a single node."""
         index = self.height.expand(4, 1, -1)
         self.stack.scatter_(1, index, torch.stack(spans).unsqueeze(1))
         self.height = self.height + (spans.start < spans.end)
@@ -118,7 +118,7 @@ class Grower:
         return Items(*self.stack.gather(1, self.height.expand(4, 1, -1)).squeeze(1))
 
     def _take(self, scores: Float[Tensor, "N Q P"], rank: Tensor) -> Split:
-        """Choose a place and a pair of ranks."""
+        """Choose a split and a pair of ranks."""
         options = scores.transpose(0, 1).flatten(1)
         place, pair = self._divide(self.choose(options, rank), scores.shape[-1])
         return Split(place, self.ranks.left[pair], self.ranks.right[pair])
@@ -135,11 +135,11 @@ class Grower:
         sums = left[..., self.ranks.left] + right[..., self.ranks.right]
         possible = (self.places < width).unsqueeze(-1)
         found = self._take(torch.where(possible, sums, -torch.inf), spans.rank)
-        # A tree that does not exist is grown all the same, in any way that keeps to its spans.
+        # An impossible tree is grown as well; its splits only need to stay within its spans.
         return found._replace(place=torch.minimum(found.place, width - 1))
 
     def plant(self, rank: Int[Tensor, " Q"]) -> Int[Tensor, " Q"]:
-        """Start every tree; gives the word the root has chosen (0 where the root is a node)."""
+        """Start every tree; return the word chosen by the root (0 if the root is a node)."""
         zero, last = torch.zeros_like(rank), torch.full_like(rank, self.num_nodes - 1)
         starts, ends, root = self.charts
         if root is None:
@@ -185,7 +185,7 @@ class Grower:
 def grow(
     charts: Charts, items: Int[Tensor, " Q"], rank: Int[Tensor, " Q"], choose: Choose
 ) -> Int[Tensor, "n Q"]:
-    """The heads of the words of Q trees, the tree's batch item and rank given."""
+    """Return the heads of the words of Q trees, given the batch item and the rank of each tree."""
     grower = Grower(charts, items, choose)
     chosen = grower.plant(rank)
     for _ in range(grower.num_nodes - 1):
@@ -203,7 +203,7 @@ class Ranked(NamedTuple):
 
 
 def best(arcs: Arcs, spans: Spans, k: int) -> Ranked:
-    """The k trees of highest score. O(n^3 k log k) time."""
+    """Find the k trees of highest score in O(n^3 k log k) time."""
     charts = best_inside(arcs, spans, k)
     if arcs.root is None:
         scores = charts.starts[-1, 1, 0]
@@ -223,14 +223,14 @@ def best(arcs: Arcs, spans: Spans, k: int) -> Ranked:
 
 
 class Drawn(NamedTuple):
-    """Trees drawn exactly; `possible` is False where there is none to draw."""
+    """Exact samples of trees; `possible` is False for items without any tree."""
 
     heads: Int[Tensor, "S B n"]
     possible: Bool[Tensor, " B"]
 
 
 def draw(arcs: Arcs, spans: Spans, num_samples: int, generator: torch.Generator | None) -> Drawn:
-    """Independent exact samples: each split given the span above it."""
+    """Draw independent exact samples: each split given the span above it."""
     chart = inside(arcs, spans, None)
     charts = Charts(chart.starts.unsqueeze(-1), chart.ends.unsqueeze(-1), arcs.root)
     possible = (whole(chart, arcs.root) > -torch.inf).any(0)
@@ -238,7 +238,7 @@ def draw(arcs: Arcs, spans: Spans, num_samples: int, generator: torch.Generator 
     items = torch.arange(num_samples * batch, device=possible.device) % max(batch, 1)
 
     def choose(options: Tensor, rank: Tensor) -> Tensor:
-        del rank  # all trees, not the best
+        del rank  # samples have no rank
         # The highest of log w - log e with e exponential is a draw from w (Gumbel-max).
         noise = torch.empty_like(options).exponential_(generator=generator)
         return (options - noise.log_()).argmax(-1)

@@ -2,7 +2,7 @@
 
     p(tree) = exp( sum over words d of arcs[head of d, d] - log Z )
 
-The sum is over trees of which no two arcs cross, the root standing to the left of all words. The
+The sum is over trees without crossing arcs, with the root to the left of all words. The
 gradient of log Z is the marginals, and the gradient through the marginals is one tangent pass
 over stored split probabilities.
 

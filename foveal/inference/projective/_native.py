@@ -1,4 +1,4 @@
-"""Projective trees by the C++ kernels; the recurrences are in `native/src/projective.h`.
+"""Projective trees with the C++ kernels; the recurrences are in `native/src/projective.h`.
 
 Axes: B batch, n words, m = n + 1 words and the root, S samples.
 """
@@ -29,7 +29,7 @@ class ProjectiveKernels:
 
     @classmethod
     def solve(cls, potentials: Tensors, mask: Bool[Tensor, "B n"] | None) -> NativeSolved:
-        """Log-partition, arc marginals (B, m, m), and split weights."""
+        """Compute log Z and the arc marginals (B, m, m); save the split weights."""
         log_partition, arcs, kept = _OPS.projective_marginals.default(
             *potentials, mask, cls.single_root, True
         )
@@ -37,7 +37,7 @@ class ProjectiveKernels:
 
     @classmethod
     def marginals(cls, potentials: Tensors, mask: Bool[Tensor, "B n"] | None) -> Tensors:
-        """Arc marginals (B, m, m) alone."""
+        """Compute only the arc marginals (B, m, m)."""
         _, arcs, _ = _OPS.projective_marginals.default(*potentials, mask, cls.single_root, False)
         return (arcs,)
 
@@ -71,7 +71,7 @@ class ProjectiveKernels:
         num_samples: int,
         generator: torch.Generator | None,
     ) -> tuple[Int[Tensor, "S B n"], Bool[Tensor, " B"]]:
-        """Exact samples, two uniform numbers for each node; and where there is one to draw."""
+        """Draw exact samples, with two uniform numbers for each node; return whether any exist."""
         shape = (num_samples, arcs.shape[0], 2 * arcs.shape[1])
         uniforms = torch.rand(shape, dtype=torch.float64, generator=generator)
         return _OPS.projective_sample.default(raised(arcs), mask, uniforms, cls.single_root)

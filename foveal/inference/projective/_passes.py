@@ -1,9 +1,9 @@
 """The passes of projective dependency trees (Eisner), in PyTorch operations: the reference on any
 device.
 
-A span i .. j = i + k is *incomplete* when an arc joins its ends (the end it leaves is the head)
-and *complete* when its head has all the dependents it has on that side. With a[h, d] = exp of the
-score of the arc from head h to dependent d, and all sums kept as logarithms:
+A span i .. j = i + k is *incomplete* if an arc joins its ends (the arc starts at the head)
+and *complete* if its head has all its dependents on that side. With a[h, d] = exp of the
+score of the arc from head h to dependent d, and all sums stored as logarithms:
 
     join        J[i, j]  = sum_s  R[i, i+s]  L[i+s+1, j]        s = 0 .. k-1
     incomplete  I>[i, j] = J[i, j] a[i, j],      I<[i, j] = J[i, j] a[j, i]
@@ -11,26 +11,26 @@ score of the arc from head h to dependent d, and all sums kept as logarithms:
                 L[i, j]  = sum_s  L[i, i+s]  I<[i+s, j]         head j
 
 A tree with any number of roots is R[0, n], the root being node 0. With a single root, the charts
-hold the words alone and the root chooses its word r: Z = sum_r a[0, r] L[1, r] R[r, n].
+hold only the words, and the root chooses its word r: Z = sum_r a[0, r] L[1, r] R[r, n].
 
-All three sums join a span that starts at i to one that ends at j, so two charts serve them, one
-indexed by starts and one by ends, and their channels are made to face each other:
+All three sums join a span that starts at i to one that ends at j, so they need two charts, one
+indexed by starts and one by ends, with matching channels:
 
     starts[w, :, i]     =  ( I>[i, i+w+1],  R[i, i+w],  L[i, i+w] )
     ends[N-1-w, :, j]   =  ( R[j-w, j],     L[j-w, j],  I<[j-w-1, j] )
     starts[s, :, i] ends[N-k+s, :, j]   are the terms of   ( R,  J,  L )  of i .. j
 
-and a width is a handful of operations on blocks. The terms that need an incomplete span of the
+and a width takes a few operations on blocks. The terms that need an incomplete span of the
 same width k are missing from that sum (its entry is still 0) and are added afterwards: their
 weights are `fresh`. Weights are p( split | span ): the outside pass sends probability down them,
-the tangent pass is linear in them (`push`). The inside recursion is in float64, so the range of
-the scores costs no accuracy; the weights, and all that follows, keep the dtype of the result.
+the tangent pass is linear in them (`push`). The inside recursion is in float64, so a wide
+range of scores costs no accuracy; the weights and all later values have the dtype of the result.
 
-A word that is masked out hangs, with score 0, from its neighbor. Such an arc crosses no other, so
-that trees of the real words and of all words correspond one to one.
+A masked word attaches to its neighbor with score 0. Such an arc crosses no other, so trees over the
+real words and trees over all words correspond one to one.
 
-Axes: B batch (last in charts), n words, m = n + 1, N nodes of the charts (n, or m with the root as
-one of them), P = N (N - 1) / 2 spans and H = 3 sum_k k (N - k) splits, both ordered by width.
+Axes: B batch (last in charts), n words, m = n + 1, N nodes of the charts (n, or m including the
+root), P = N (N - 1) / 2 spans and H = 3 sum_k k (N - k) splits, both ordered by width.
 References: Eisner 1996, 2000; Mensch & Blondel 2018, section 3.2 (tangents).
 """
 
@@ -56,26 +56,26 @@ class Spans(NamedTuple):
 
     @classmethod
     def of(cls, num_nodes: int, device: torch.device) -> "Spans":
-        """All spans of two nodes or more."""
+        """Return all spans of two nodes or more."""
         row, column = torch.triu_indices(num_nodes - 1, num_nodes - 1, device=device).unbind(0)
         return cls(num_nodes, row + 1, column - row, column + 1)
 
     def blocks(self, numbers: Float[Tensor, "C P B"]) -> tuple[Tensor, ...]:
-        """The numbers (C, (N - k) B) on the spans of the widths k = 1 .. N - 1."""
+        """Return the numbers (C, (N - k) B) on the spans of each width k = 1 .. N - 1."""
         batch = numbers.shape[-1]
         sizes = [count * batch for count in range(self.num_nodes - 1, 0, -1)]
         return numbers.flatten(1).split(sizes, 1)
 
 
 class Arcs(NamedTuple):
-    """Numbers on arcs, in the order of the spans they join the ends of."""
+    """Numbers on arcs, in the order of the spans whose ends they join."""
 
     pairs: Float[Tensor, "2 P B"]  # rightward arcs, leftward arcs
-    root: Float[Tensor, "N B"] | None  # the arcs from the root; None where it is node 0
+    root: Float[Tensor, "N B"] | None  # the root arcs; None if the root is node 0
 
     @classmethod
     def of(cls, arcs: Float[Tensor, "B m m"], spans: Spans) -> "Arcs":
-        """From the layout of the potentials."""
+        """Convert from the layout of the potentials."""
         arcs = arcs.permute(1, 2, 0)
         single_root = spans.num_nodes < len(arcs)
         nodes = arcs[1:, 1:] if single_root else arcs
@@ -83,7 +83,7 @@ class Arcs(NamedTuple):
         return cls(pairs, arcs[0, 1:].contiguous() if single_root else None)
 
     def square(self, spans: Spans) -> Float[Tensor, "B m m"]:
-        """In the layout of the potentials."""
+        """Convert to the layout of the potentials."""
         size = spans.num_nodes if self.root is None else spans.num_nodes + 1
         square = self.pairs.new_zeros(size, size, self.pairs.shape[-1])
         nodes = square
@@ -98,7 +98,7 @@ class Arcs(NamedTuple):
 def readable(
     size: int, mask: Bool[Tensor, "B n"] | None, device: torch.device
 ) -> Bool[Tensor, "#B {size} {size}"]:
-    """True on the arcs that some tree has: between real words, or from the root to one."""
+    """Return True on the arcs that some tree contains: between real words, or from the root to one."""
     index = torch.arange(size, device=device)
     read = (index.unsqueeze(-1) != index) & (index > 0)
     if mask is None:
@@ -110,12 +110,12 @@ def readable(
 def prepare(
     arcs: Float[Tensor, "B m m"], mask: Bool[Tensor, "B n"] | None, *, single_root: bool
 ) -> tuple[Arcs, Spans]:
-    """The scores in float64, -inf on what no tree reads, words that are masked out in place."""
+    """Return the scores in float64, with -inf on unread arcs and 0 on the arcs of masked words."""
     size = arcs.shape[-1]
     fill = arcs.new_full((), -torch.inf, dtype=torch.float64)
     if mask is not None:
-        # A word after the first real one hangs from its left neighbor, one before it from its
-        # right neighbor; if no word is real, the last one hangs from the root.
+        # A masked word after the first real word attaches to its left neighbor, a word before it to
+        # its right neighbor; if no word is real, the last word attaches to the root.
         index = torch.arange(size, device=arcs.device)
         words = index[1:]
         before = mask.cumsum(-1) == 0
@@ -130,12 +130,12 @@ def prepare(
 class Chart:
     """The two charts in one block of memory, and strided views of a width of both at once.
 
-    Index 0 of a view belongs to the chart by starts, index 1 to the one by ends. The spans of a
-    width and the batch are one axis of the views.
+    Index 0 of a view is the chart by starts, index 1 the chart by ends. The spans of a width and the
+    batch share one axis of the views.
     """
 
     def __init__(self, both: Float[Tensor, "2 N 3 N B"]) -> None:
-        """Take a contiguous tensor."""
+        """Wrap a contiguous tensor."""
         _, num_nodes, _, _, self.batch = both.shape
         self.both, self.num_nodes = both, num_nodes
         self.channel = num_nodes * self.batch
@@ -144,68 +144,68 @@ class Chart:
 
     @classmethod
     def full(cls, like: Float[Tensor, "*any B"], num_nodes: int, value: float) -> "Chart":
-        """Charts that hold one value."""
+        """Create charts filled with one value."""
         return cls(like.new_full((2, num_nodes, 3, num_nodes, like.shape[-1]), value))
 
     @property
     def starts(self) -> Float[Tensor, "N 3 N B"]:
-        """Spans by their starts: I>, R and L."""
+        """Return the spans by their starts: I>, R and L."""
         return self.both[0]
 
     @property
     def ends(self) -> Float[Tensor, "N 3 N B"]:
-        """Spans by their ends: R, L and I<."""
+        """Return the spans by their ends: R, L and I<."""
         return self.both[1]
 
     def parts(self, width: int) -> Tensor:
-        """The left and the right part of every split of every span, (2, k, 3, (N - k) B)."""
+        """Return the left and the right part of every split of every span, (2, k, 3, (N - k) B)."""
         count = self.num_nodes - width
         apart = self.size + count * self.row + width * self.batch
         shape = (2, width, 3, count * self.batch)
         return self.both.as_strided(shape, (apart, self.row, self.channel, 1), 0)
 
     def other_parts(self, width: int) -> Tensor:
-        """The same with the right part first, where the charts have changed places."""
+        """Return the parts with the right part first, for charts in reverse order."""
         count = self.num_nodes - width
         offset = count * self.row + width * self.batch
         shape = (2, width, 3, count * self.batch)
         return self.both.as_strided(shape, (self.size - offset, self.row, self.channel, 1), offset)
 
     def complete(self, width: int) -> Tensor:
-        """R and L in both charts, (2, 2, (N - k) B)."""
+        """Return R and L in both charts, (2, 2, (N - k) B)."""
         count = self.num_nodes - width
         offset = width * self.row + self.channel
         apart = self.size + (count - 1) * self.row + width * self.batch - offset
         return self.both.as_strided((2, 2, count * self.batch), (apart, self.channel, 1), offset)
 
     def incomplete(self, width: int) -> Tensor:
-        """I> and I<, (2, (N - k) B)."""
+        """Return I> and I<, (2, (N - k) B)."""
         count = self.num_nodes - width
         offset = (width - 1) * self.row
         apart = self.size + count * self.row + 2 * self.channel + width * self.batch - offset
         return self.both.as_strided((2, count * self.batch), (apart, 1), offset)
 
     def pairs(self, spans: Spans) -> Float[Tensor, "2 P B"]:
-        """The numbers on all incomplete spans."""
+        """Return the numbers on all incomplete spans."""
         forth = self.starts[:, 0][spans.width - 1, spans.start]
         back = self.ends[:, 2][self.num_nodes - spans.width, spans.end]
         return torch.stack([forth, back])
 
     def put_pairs(self, pairs: Float[Tensor, "2 P B"], spans: Spans) -> None:
-        """Write to all incomplete spans."""
+        """Write numbers to all incomplete spans."""
         self.starts[:, 0][spans.width - 1, spans.start] = pairs[0]
         self.ends[:, 2][self.num_nodes - spans.width, spans.end] = pairs[1]
 
 
 class Weights(NamedTuple):
-    """p( split | span ), 0 for a span that is impossible."""
+    """The probabilities p( split | span ), 0 for an impossible span."""
 
     splits: Float[Tensor, "H B"]
     fresh: Float[Tensor, "2 P B"]  # the shares of I> in R, of I< in L
-    chosen: Float[Tensor, "#N B"]  # of the root's word; or of there being a tree at all: 1 or 0
+    chosen: Float[Tensor, "#N B"]  # p(word of the root), or whether a tree exists: 1 or 0
 
     def blocks(self, spans: Spans) -> list[tuple[Tensor, Tensor]]:
-        """Splits (k, 3, (N - k) B) and fresh (2, (N - k) B) of the widths k = 1 .. N - 1."""
+        """Return splits (k, 3, (N - k) B) and fresh (2, (N - k) B) of each width k = 1 .. N - 1."""
         num_nodes, batch = spans.num_nodes, self.splits.shape[-1]
         sizes = [3 * width * (num_nodes - width) for width in range(1, num_nodes)]
         blocks = zip(self.splits.split(sizes), spans.blocks(self.fresh), strict=True)
@@ -216,8 +216,8 @@ class Weights(NamedTuple):
 
 
 def inside(arcs: Arcs, spans: Spans, weights: Weights | None) -> Chart:
-    """Log-space sums, from the narrowest span to the widest: O(N^3) work, a bounded number of
-    operations a width. Fills `weights`, if there are any, but for the root's choice.
+    """Compute log-space sums, from the narrowest span to the widest, in O(N^3) time and with a bounded
+    number of operations per width. If `weights` is given, fill it, except `chosen`.
     """
     chart = Chart.full(arcs.pairs, spans.num_nodes, -torch.inf)
     chart.starts[0, 1:].zero_()
@@ -227,7 +227,7 @@ def inside(arcs: Arcs, spans: Spans, weights: Weights | None) -> Chart:
     for width, scores in enumerate(spans.blocks(arcs.pairs), start=1):
         left, right = chart.parts(width).unbind(0)
         joined = left + right
-        # Where all are -inf the highest is any finite number: -inf - -inf would be NaN.
+        # If all are -inf, subtract a finite number: -inf - -inf would be NaN.
         highest = joined.amax(0).clamp_min_(lowest)
         terms = joined.sub_(highest).exp_()
         total = terms.sum(0).log_().add_(highest)
@@ -246,7 +246,7 @@ def inside(arcs: Arcs, spans: Spans, weights: Weights | None) -> Chart:
 
 
 def whole(chart: Chart, root: Float[Tensor, "N B"] | None) -> Float[Tensor, "#N B"]:
-    """log-space sums whose sum is Z: one for each word the root may choose, or a single one."""
+    """Return the log-space terms of Z: one for each word of the root, or a single one."""
     if root is None:
         return chart.starts[-1, 1, 0].unsqueeze(0)
     return root + chart.starts[:, 2, 0] + chart.ends[:, 0, -1]
@@ -262,13 +262,13 @@ class Nodes(NamedTuple):
 
     @classmethod
     def like(cls, fresh: Float[Tensor, "2 P B"], spans: Spans) -> "Nodes":
-        """Not filled in yet."""
+        """Allocate numbers without filling them."""
         numbers = fresh.new_empty(3, *fresh.shape[1:])
         views = (numbers, numbers[::2], numbers[1:2])
         return cls(numbers, *(spans.blocks(view) for view in views))
 
     def receive(self, chart: Chart, width: int, fresh: Tensor) -> Tensor:
-        """Fill in a width with what has reached its spans, once R and L pass on to I> and I<."""
+        """Pass the sums of R and L on to I> and I<, then write the sums of R, J and L of a width."""
         outer = self.outer[width - 1].copy_(chart.complete(width).sum(0))
         incomplete = chart.incomplete(width).add_(fresh * outer)
         self.inner[width - 1].copy_(incomplete.sum(0))
@@ -278,9 +278,9 @@ class Nodes(NamedTuple):
 def outside(
     weights: Weights, spans: Spans, *, single_root: bool
 ) -> tuple[Arcs, Float[Tensor, "3 P B"]]:
-    """Probabilities of spans, from the widest to the narrowest, each shared out over the parts.
+    """Distribute the probability of each span over its parts, from the widest to the narrowest span.
 
-    Gives those of the arcs, and those of R, J and L.
+    Return the probabilities of the arcs, and of R, J and L.
     """
     chart = Chart.full(weights.fresh, spans.num_nodes, 0.0)
     if single_root:
@@ -299,10 +299,10 @@ def outside(
 def push(
     weights: Weights, nodes: Float[Tensor, "3 P B"], arcs: Arcs, direction: Arcs, spans: Spans
 ) -> Arcs:
-    """The derivative of arc marginals along a direction g in the scores: Cov(arc, G), with
-    G(tree) the sum of g over the arcs of a tree. Linear in the weights: no exp, no division.
+    """Compute the derivative of the arc marginals along a direction g in the scores: Cov(arc, G), with
+    G(tree) the sum of g over the arcs of a tree. It is linear in the weights: no exp, no division.
 
-        below[span] = E[ G in the span | span ]        a mixture of what its splits have below
+        below[span] = E[ G in the span | span ]        the mean of `below` over its splits
         above[span] = E[ G outside the span; span ]
         above of a part receives  q ( above of the span + m below of the other part )
 
@@ -311,7 +311,7 @@ def push(
     blocks = weights.blocks(spans)
     below = _push_inside(blocks, direction, spans)
     above = Chart.full(nodes, spans.num_nodes, 0.0)
-    # An arc counts as outside of its own span: above of J is then a sum over both directions.
+    # Count an arc as outside of its span: `above` of J is then a sum over both directions.
     above.put_pairs(arcs.pairs * direction.pairs, spans)
     root = None
     if direction.root is not None:
@@ -335,7 +335,7 @@ def push(
 
 
 def _push_inside(blocks: list[tuple[Tensor, Tensor]], direction: Arcs, spans: Spans) -> Chart:
-    """The derivative of the inside pass: E[ G in the span | span ]."""
+    """Compute the derivative of the inside pass: E[ G in the span | span ]."""
     chart = Chart.full(direction.pairs, spans.num_nodes, 0.0)
     for width, scores in enumerate(spans.blocks(direction.pairs), start=1):
         splits, fresh = blocks[width - 1]
@@ -367,7 +367,7 @@ class ProjectivePasses:
 
     @classmethod
     def solve(cls, potentials: Tensors, mask: Bool[Tensor, "B n"] | None) -> Solved:
-        """Log-partition and weights."""
+        """Compute the log-partition and the weights."""
         (arcs,) = potentials
         dtype = result_dtype(arcs)
         ready, spans = prepare(arcs, mask, single_root=cls.single_root)
@@ -385,7 +385,7 @@ class ProjectivePasses:
 
     @classmethod
     def marginals(cls, saved: Tensors, mask: Bool[Tensor, "B n"] | None) -> tuple[Tensors, Tensors]:
-        """Arc marginals (B, n+1, n+1)."""
+        """Compute the arc marginals (B, n+1, n+1)."""
         weights = Weights(*saved)
         # There is a weight for every span: P = N (N - 1) / 2.
         num_nodes = (1 + math.isqrt(1 + 8 * weights.fresh.shape[1])) // 2
@@ -411,8 +411,8 @@ class ProjectivePasses:
         assert direction is not None
         read = readable(arcs.shape[-1], mask, arcs.device)
         direction = torch.where(read, direction.to(arcs.dtype), 0.0)
-        # Each word has one head in every tree: a constant taken off a column of the direction
-        # changes nothing, and the one that makes its mean 0 keeps the numbers small.
+        # Each word has one head in every tree: subtracting a constant from a column of the direction
+        # changes nothing. The constant that makes its mean 0 keeps the numbers small.
         direction = direction - (arcs * direction).sum(-2, keepdim=True)
         size = arcs.shape[-1]
         spans = Spans.of(size - 1 if cls.single_root else size, arcs.device)

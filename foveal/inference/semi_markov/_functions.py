@@ -146,7 +146,7 @@ def semi_markov_best(
 
 
 class SemiMarkovSamples(NamedTuple):
-    """Segmentations drawn exactly; `possible` is False where there is none to draw."""
+    """Exact samples of segmentations; `possible` is False for items without any segmentation."""
 
     labels: Int[Tensor, "S B T"]
     possible: Bool[Tensor, " B"]

@@ -1,4 +1,4 @@
-"""Semi-Markov models by the C++ kernels; the recurrences are in `native/src/semi_markov.h`.
+"""Semi-Markov models with the C++ kernels; the recurrences are in `native/src/semi_markov.h`.
 
 Axes: B batch, T positions, D lengths, K labels, S samples.
 """
@@ -19,7 +19,7 @@ def log_partition(potentials: Tensors, mask: Bool[Tensor, "B T"] | None) -> Floa
 
 
 def solve(potentials: Tensors, mask: Bool[Tensor, "B T"] | None) -> NativeSolved:
-    """Log-partition, segment marginals (B, T, D, K) and pair marginals (B, T-1, K, K)."""
+    """Compute log Z, the segment marginals (B, T, D, K) and the pair marginals (B, T-1, K, K)."""
     log_partition, segments, pairs = _OPS.semi_markov_marginals.default(*potentials, mask)
     return NativeSolved(log_partition, (segments, pairs), ())
 
@@ -43,7 +43,7 @@ def best(
     transitions: Float[Tensor, "#B #T-1 K K"],
     mask: Bool[Tensor, "B T"] | None,
 ) -> tuple[Int[Tensor, "B T"], Float[Tensor, " B"]]:
-    """The best segmentation and its score."""
+    """Find the best segmentation and its score."""
     return _OPS.semi_markov_best.default(raised(segments), raised(transitions), mask)
 
 
@@ -54,7 +54,7 @@ def sample(
     num_samples: int,
     generator: torch.Generator | None,
 ) -> tuple[Int[Tensor, "S B T"], Bool[Tensor, " B"]]:
-    """Exact samples, one uniform number for each label and length; and where there is one to draw."""
+    """Draw exact samples, with one uniform number for each label and length; return whether any exist."""
     batch, length = segments.shape[:2]
     uniforms = torch.rand(num_samples, batch, 2 * length, dtype=torch.float64, generator=generator)
     return _OPS.semi_markov_sample.default(raised(segments), raised(transitions), mask, uniforms)

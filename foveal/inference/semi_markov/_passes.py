@@ -7,9 +7,9 @@
     outside       m[t, d, k] = l[t, d, k] end[t+d, k],   start[t, k] = sum_d m[t, d, k],   end[t-1, i] = sum_k q[t, i, k] start[t, k]
     tangent       linear recursions over the same l and q
 
-The log-space recursion is in float64; the conditionals and all that follows keep the dtype of
-the result. Real positions are moved to the end of the row, so that every row ends at T - 1 and
-a mask decides no more than where a row starts; whatever padding holds is never read.
+The log-space recursion is in float64; the conditionals and all later values have the dtype of
+the result. Real positions are moved to the end of the row. Every row then ends at T - 1, and the
+mask only determines where a row starts. Padding is never read.
 
 Axes: T positions and N = T - 1 steps between them (leading), D lengths, B batch, K labels.
 All arrays of segments are (T, D, B, K), by the start of the segment.
@@ -43,7 +43,7 @@ def prepare(
     transitions: Float[Tensor, "#B #T-1 K K"],
     mask: Bool[Tensor, "B T"] | None,
 ) -> SemiMarkov:
-    """Put the positions first, real ones last, and forbid what runs past either end."""
+    """Put the positions first, real positions last, and forbid segments that cross either end."""
     length = segments.shape[1]
     if mask is not None:
         placed = order(mask)
@@ -65,7 +65,7 @@ def prepare(
 
 
 def _inside_row(segments: Float[Tensor, "T D B K"]) -> Bool[Tensor, "T D 1 1"]:
-    """True on segments that end by the last position."""
+    """Return True on segments that end by the last position."""
     length, num_lengths = segments.shape[:2]
     position = torch.arange(length, device=segments.device).unsqueeze(-1)
     end = position + torch.arange(num_lengths, device=segments.device)
@@ -73,13 +73,13 @@ def _inside_row(segments: Float[Tensor, "T D B K"]) -> Bool[Tensor, "T D 1 1"]:
 
 
 def _restore_segments(part: Float[Tensor, "T D B K"], mask: Tensor | None) -> Tensor:
-    """Back to (B, T, D, K) in the order of the input, 0 on padding."""
+    """Convert back to (B, T, D, K) in the order of the input, with 0 on padding."""
     part = part.permute(2, 0, 1, 3)
     return part if mask is None else keep(take(part, places(mask)), mask)
 
 
 def _restore_steps(part: Float[Tensor, "N B K K"], mask: Tensor | None) -> Tensor:
-    """Back to (B, N, K, K) in the order of the input, 0 on steps that join nothing."""
+    """Convert back to (B, N, K, K) in the order of the input, with 0 on steps next to padding."""
     part = part.transpose(0, 1)
     if mask is None:
         return part
@@ -90,7 +90,7 @@ def _restore_steps(part: Float[Tensor, "N B K K"], mask: Tensor | None) -> Tenso
 def restore_labels(
     labels: Int[Tensor, "T B N"], mask: Bool[Tensor, "B T"] | None
 ) -> Int[Tensor, "N B T"]:
-    """Labels in the order of the input, -1 on padding."""
+    """Return the labels in the order of the input, with -1 on padding."""
     labels = labels.permute(2, 1, 0)
     if mask is None:
         return labels
@@ -106,7 +106,7 @@ def log_partition(potentials: Tensors, mask: Bool[Tensor, "B T"] | None) -> Floa
 
 
 def solve(potentials: Tensors, mask: Bool[Tensor, "B T"] | None) -> Solved:
-    """Log-partition, both conditionals, and the labels of the last segment (B, K)."""
+    """Compute log Z, both conditionals, and the label probabilities of the last segment (B, K)."""
     segments, transitions = potentials
     dtype = result_dtype(segments, transitions)
     model = prepare(segments, transitions, mask)
@@ -123,7 +123,7 @@ def _total(model: SemiMarkov, last: Float[Tensor, "B K"]) -> Float[Tensor, " B"]
 
 
 def inside(model: SemiMarkov) -> tuple[Float[Tensor, "T B K"], Float[Tensor, "T B K"]]:
-    """Log-sums over the prefixes after which a segment starts at t, and that end with t."""
+    """Compute the log-sums over prefixes before a segment that starts at t, and that end at t."""
     segments, transitions, begins, _ = model
     start = torch.zeros_like(segments[0, 0])
     if begins is not None:
@@ -144,7 +144,7 @@ def inside(model: SemiMarkov) -> tuple[Float[Tensor, "T B K"], Float[Tensor, "T 
 
 
 def _log_sum(joined: Float[Tensor, "B i K"]) -> Float[Tensor, "B K"]:
-    """Over the label before; with two labels, one fused operation does the work of six."""
+    """Sum over the previous label; with two labels, one fused operation does the work of six."""
     if joined.shape[-2] == 2:
         return torch.logaddexp(*joined.unbind(-2))
     return torch.logsumexp(joined, -2)
@@ -156,7 +156,7 @@ def conditionals(
     ends: Float[Tensor, "T B K"],
     dtype: torch.dtype,
 ) -> tuple[Float[Tensor, "T D B K"], Float[Tensor, "N B K K"]]:
-    """l[t, d, k] and q[t, i, k], 0 where the end or the start cannot be reached."""
+    """Compute l[t, d, k] and q[t, i, k], 0 for an unreachable end or start."""
     # An unreachable entry is normalized by +inf, which gives weight exp(-inf) = 0; subtracting
     # its inside score of -inf would give NaN.
     to_end = torch.where(ends == -torch.inf, torch.inf, ends)
@@ -168,13 +168,13 @@ def conditionals(
 
 
 def _at_ends(ends: Float[Tensor, "T ..."], num_lengths: int, beyond: float) -> Tensor:
-    """ends[t + d] as a view (T, D, ...), `beyond` past the last position."""
+    """Return ends[t + d] as a view (T, D, ...), with `beyond` past the last position."""
     extra = torch.full_like(ends[:1], beyond).expand(num_lengths - 1, *ends.shape[1:])
     return torch.cat([ends, extra]).unfold(0, num_lengths, 1).movedim(-1, 1)
 
 
 def marginals(saved: Tensors, mask: Bool[Tensor, "B T"] | None) -> tuple[Tensors, Tensors]:
-    """Segment marginals (B, T, D, K) and pair marginals (B, N, K, K)."""
+    """Compute the segment marginals (B, T, D, K) and the pair marginals (B, N, K, K)."""
     lengths, previous, last = saved
     with without_autocast(last):
         starts, ends = outside(lengths, previous, last)
@@ -189,7 +189,7 @@ def outside(
     previous: Float[Tensor, "N B K K"],
     last: Float[Tensor, "B K"],
 ) -> tuple[Float[Tensor, "T B K"], Float[Tensor, "T B K"]]:
-    """p(a segment of k starts at t) and p(a segment of k ends with t), from the end back."""
+    """Compute p(a segment of k starts at t) and p(a segment of k ends at t), from the end back."""
     end = last
     window = torch.zeros_like(lengths[0])  # at d: ends with t + d
     starts, ends = [], []
@@ -199,8 +199,8 @@ def outside(
         starts.append((lengths[t] * window).sum(0))
         if t > 0:
             end = torch.bmm(previous[t - 1], starts[-1].unsqueeze(-1)).squeeze(-1)
-    # Every position is covered once. Rounding moves the total off 1 a little more with every
-    # step: put it back. If no segmentation is possible, the total is 0 and stays 0.
+    # Segments cover every position once, so the total is 1. The rounding error grows with every
+    # step: normalize. If no segmentation is possible, the total is 0 and stays 0.
     found = torch.stack(ends[::-1])
     total = _cover(lengths * _at_ends(found, len(window), 0.0)).to(found.dtype)
     found = found / torch.where(total > 0, total, 1.0).unsqueeze(-1)
@@ -208,13 +208,13 @@ def outside(
 
 
 def _cover(segments: Float[Tensor, "T D B K"]) -> Float[Tensor, "T B"]:
-    """The total of all segments that cover a position."""
+    """Sum over all segments that cover each position."""
     longer = segments.sum(-1, dtype=torch.float64).flip(1).cumsum(1).flip(1)
-    return by_end(longer, 0.0).sum(1)  # one of length d + 1 or longer, that started d before
+    return by_end(longer, 0.0).sum(1)  # that started d before and are longer than d
 
 
 def by_end(part: Float[Tensor, "T D *rest"], before: float) -> Float[Tensor, "T D *rest"]:
-    """part[t - d, d] at [t, d]: the same segments by their last position."""
+    """Move part[t - d, d] to [t, d]: index the same segments by their last position."""
     length, num_lengths = part.shape[:2]
     lengths = torch.arange(num_lengths, device=part.device)
     start = torch.arange(length, device=part.device).unsqueeze(-1) - lengths
@@ -228,10 +228,10 @@ def tangent(
     directions: tuple[Tensor | None, ...],
     wanted: tuple[bool, ...],
 ) -> tuple[Tensor | None, ...]:
-    """The derivatives of both marginals along a direction g in the potentials.
+    """Compute the derivatives of both marginals along a direction g in the potentials.
 
-    With G(y) the sum of g over the parts of y, it is Cov(part, G). `_center` makes E[G] = 0,
-    and then it follows from what is to be expected of G on either side:
+    With G(y) the sum of g over the parts of y, the derivative is Cov(part, G). `_center` makes
+    E[G] = 0; the covariance then follows from the expected G on either side:
 
         past_start[t, k] = E[ G before | a segment of k starts at t ]  = sum_i q[t, i, k] (g[t, i, k] + past_end[t-1, i])
         past_end[t, k]   = E[ G so far | a segment of k ends with t ]  = sum_d l[t-d, d, k] (g[t-d, d, k] + past_start[t-d, k])
@@ -252,8 +252,8 @@ def tangent(
 
     after = lengths * _at_ends(from_end, num_lengths, 0.0)
     along_segments = torch.addcmul(weighted + after, segments, past_start.unsqueeze(1))
-    # The total over a position stays 1: taking out what rounding has left of its derivative
-    # keeps the error from growing with T.
+    # The total over a position is constant, so its derivative is 0. Removing the rounding error
+    # keeps it from growing with T.
     rest = _cover(along_segments).to(segments.dtype)[..., None]
     along_segments = along_segments - segments * rest.unsqueeze(1)
     if not wanted[1]:
@@ -270,7 +270,7 @@ def _directions(
     lengths: Float[Tensor, "T D B K"],
     previous: Float[Tensor, "N B K K"],
 ) -> tuple[Float[Tensor, "T D B K"], Float[Tensor, "N B K K"]]:
-    """Gradients (B, T, ...) in the layout and the order of the recursions."""
+    """Convert gradients (B, T, ...) to the layout and the order of the recursions."""
     on_segments, on_pairs = directions
     placed = None if mask is None else order(mask)
     if on_segments is None:
@@ -278,7 +278,7 @@ def _directions(
     else:
         on_segments = on_segments if placed is None else take(on_segments, placed)
         on_segments = on_segments.permute(1, 2, 0, 3).to(lengths.dtype)
-        # What no structure reads is not part of the direction, whatever a gradient says of it.
+        # Set the direction to 0 on entries that no segmentation reads; a gradient may be nonzero there.
         on_segments = torch.where(lengths > 0, on_segments, 0.0)
     if on_pairs is None:
         on_pairs = torch.zeros_like(previous)
@@ -296,10 +296,10 @@ def _center(
     on_pairs: Float[Tensor, "N B K K"],
     pairs: Float[Tensor, "N B K K"],
 ) -> Float[Tensor, "T D B K"]:
-    """Take from each segment what G gains on average over the positions it covers.
+    """Subtract from each segment the mean of G over the positions that it covers.
 
-    Every segmentation covers every position once, so all lose the same, E[G]; and the sums of
-    what is left stay near 0 however long the row is, which is what float32 needs.
+    Every segmentation covers every position once, so each loses the same amount, E[G]. The
+    remaining sums stay near 0 for rows of any length, as float32 requires.
     """
     gained = (segments * on_segments).sum((1, 3), dtype=torch.float64)
     on_steps = (pairs * on_pairs).sum((2, 3), dtype=torch.float64)

@@ -1,8 +1,8 @@
 """The best segmentations of a semi-Markov model, and exact samples.
 
-Both are traced from the last position back: a segment that ends at t has a length, and one that
-starts at t has a segment before it. The best ones look both up in tables of pointers that the
-inside pass has written; a sample draws them from the conditionals.
+Both trace segmentations back from the last position: a segment that ends at t has a length, and a
+segment that starts at t has a predecessor. For the best segmentations, both come from tables of
+pointers written by the inside pass; for a sample, both are drawn from the conditionals.
 
 Axes: T positions and N = T - 1 steps, D lengths, B batch, K labels, S samples, k ranks.
 References: Sarawagi & Cohen 2004.
@@ -18,18 +18,18 @@ from torch import Tensor
 from .._recursions import largest
 from ._passes import SemiMarkov, by_end
 
-# For entries (B, N) at a position: where did each come from?
+# Maps entries (B, N) at a position to their predecessors.
 Choose = Callable[[int, Int[Tensor, "B N"]], Int[Tensor, "B N"]]
 
 
 def _trace(
     length: int, last: Int[Tensor, "B N"], k: int, choose_length: Choose, choose_previous: Choose
 ) -> Int[Tensor, "T B N"]:
-    """Labels at the starts of segments and -1 elsewhere. An entry is label * k + rank; a chosen
-    length is d * k + rank, of the entry at the start of the segment.
+    """Trace segmentations back; return labels at the starts of segments and -1 elsewhere. An entry is
+    label * k + rank; a chosen length is d * k + rank, with the rank at the start of the segment.
     """
     entry = last
-    left = torch.zeros_like(last)  # positions of the present segment still to come
+    left = torch.zeros_like(last)  # remaining positions of the current segment
     labels = []
     for t in range(length - 1, -1, -1):
         ending, chosen = left == 0, choose_length(t, entry)
@@ -50,7 +50,7 @@ class Ranked(NamedTuple):
 
 
 def best(model: SemiMarkov, k: int) -> Ranked:
-    """The k segmentations of highest score: each start and each end holds k prefixes."""
+    """Find the k segmentations of highest score: each start and each end holds k prefixes."""
     segments, transitions, begins, empty = model
     length, num_lengths, _, _ = segments.shape
     ending = by_end(segments, -torch.inf)
@@ -81,7 +81,7 @@ def best(model: SemiMarkov, k: int) -> Ranked:
 
 
 def _follow(pointers: Sequence[Tensor], first: int) -> Choose:
-    """Stored pointers as an answer, the first of them for position `first`."""
+    """Return a function that looks entries up in stored pointers; `first` is the position of the first."""
     return lambda t, entry: pointers[t - first].gather(-1, entry)
 
 
@@ -92,7 +92,7 @@ def draw(
     num_samples: int,
     generator: torch.Generator | None,
 ) -> Int[Tensor, "T B S"]:
-    """Exact samples: the last label, then lengths and labels before, each given what follows."""
+    """Draw exact samples from the end: the last label, then each length and each previous label."""
     ending = by_end(lengths, 0.0).permute(0, 2, 3, 1)  # (T, B, K, D)
     before = previous.transpose(-1, -2)  # (N, B, K, i)
 

@@ -2,7 +2,7 @@
 
     p(tree) = exp( sum over the spans of the tree of spans[i, j, label] - log Z )
 
-A tree over n words has their n single spans, and n - 1 wider ones, each made of two others. The
+A tree over n words has n spans of one word, and n - 1 wider spans, each joined from two others. The
 gradient of log Z is the marginals, and the gradient through the marginals is one tangent pass
 over stored conditional probabilities.
 
@@ -122,7 +122,7 @@ def span_best(
 
 
 class SpanSamples(NamedTuple):
-    """Bracketings drawn exactly; `possible` is False where there is none to draw."""
+    """Exact samples of bracketings; `possible` is False for items without any bracketing."""
 
     values: Bool[Tensor, "S B n n L"]
     possible: Bool[Tensor, " B"]

@@ -1,6 +1,7 @@
-"""Bracketings by the C++ kernels; the recurrences are in `native/src/span.h`.
+"""Bracketings with the C++ kernels; the recurrences are in `native/src/span.h`.
 
-Labels of a span are summed before and shared out after, as in the passes.
+As in the passes, the labels of a span are summed before the recursion. Afterwards, its probability
+is distributed over the labels.
 
 Axes: B batch, n words, L labels, S samples.
 """
@@ -25,12 +26,12 @@ class _Summed(NamedTuple):
 
     scores: Float[Tensor, "B n n"]  # in the dtype of the potentials
     labels: Float[Tensor, "#B #n #n L"]  # p(label | span)
-    shift: Float[Tensor, " B"] | None  # what was taken off the score of a tree
+    shift: Float[Tensor, " B"] | None  # to add to the score of a tree
 
 
 def _summed(spans: Float[Tensor, "B n n L"], mask: Bool[Tensor, "B n"] | None) -> _Summed:
-    """Sum over labels. The sums are in float64; before they are rounded, the highest of an item is
-    taken off, since in float32 a score of 1,000 has four digits behind the point.
+    """Sum over labels in float64. Before rounding the sums, subtract the highest sum of each item,
+    because in float32 a score of 1,000 has only four digits after the decimal point.
     """
     totals, labels = sum_labels(spans, mask)
     if spans.shape[-1] == 1 or spans.shape[1] == 0:
@@ -38,7 +39,7 @@ def _summed(spans: Float[Tensor, "B n n L"], mask: Bool[Tensor, "B n"] | None) -
     highest = torch.where(read_spans(spans, mask), totals, -torch.inf).amax((1, 2))
     highest = torch.where(highest == -torch.inf, 0.0, highest)
     num_words = mask.sum(-1) if mask is not None else spans.shape[1]
-    num_spans = 2 * num_words - 1  # of every tree; 0 words have 0 for their highest
+    num_spans = 2 * num_words - 1  # of every tree; for 0 words, the highest score is 0
     scores = (totals - highest[:, None, None]).to(spans.dtype)
     return _Summed(scores, labels, highest * num_spans)
 
@@ -55,8 +56,8 @@ def log_partition(potentials: Tensors, mask: Bool[Tensor, "B n"] | None) -> Floa
 
 
 def solve(potentials: Tensors, mask: Bool[Tensor, "B n"] | None) -> NativeSolved:
-    """Log-partition, span marginals (B, n, n, L); split weights, and if there are labels, theirs
-    and the marginals without them.
+    """Compute log Z and the span marginals (B, n, n, L). Save the split weights and, if there are
+    labels, the marginals without labels and the label weights.
     """
     (spans,) = potentials
     if spans.shape[-1] == 1:
@@ -69,7 +70,7 @@ def solve(potentials: Tensors, mask: Bool[Tensor, "B n"] | None) -> NativeSolved
 
 
 def marginals(potentials: Tensors, mask: Bool[Tensor, "B n"] | None) -> Tensors:
-    """Span marginals (B, n, n, L) alone."""
+    """Compute only the span marginals (B, n, n, L)."""
     (spans,) = potentials
     if spans.shape[-1] == 1:
         _, nodes, _ = _OPS.span_marginals.default(spans.squeeze(-1), mask, False)
@@ -103,7 +104,7 @@ def tangent(
 def best(
     spans: Float[Tensor, "B n n L"], mask: Bool[Tensor, "B n"] | None
 ) -> tuple[Bool[Tensor, "B n n L"], Float[Tensor, " B"]]:
-    """The best bracketing, and its score."""
+    """Find the best bracketing and its score."""
     scores, labels = raised(spans).max(-1)
     chosen, score = _OPS.span_best.default(scores, mask)
     return chosen.unsqueeze(-1) & one_hot(labels, spans.shape[-1]).bool(), score
@@ -115,7 +116,7 @@ def sample(
     num_samples: int,
     generator: torch.Generator | None,
 ) -> tuple[Bool[Tensor, "S B n n L"], Bool[Tensor, " B"]]:
-    """Exact samples, one uniform number for each split; and where there is one to draw."""
+    """Draw exact samples, with one uniform number for each split; return whether any exist."""
     scores, labels, _ = _summed(raised(spans), mask)
     shape = (num_samples, *spans.shape[:2])
     uniforms = torch.rand(shape, dtype=torch.float64, generator=generator)

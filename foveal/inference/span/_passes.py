@@ -8,13 +8,13 @@ i .. i + u, its right part i + u + 1 .. j.
     outside   m[i, i+u] and m[i+u+1, j] receive q[u, i, j] m[i, j], from the widest span down
     tangent   the derivative of m: two linear recursions over the same q
 
-Labels of a span are summed before (s = log sum_l exp s_l) and shared out after, by the softmax
-over them. The inside recursion is in float64, so a wide range of scores costs no accuracy. The weights
+The labels of a span are summed before the recursion (s = log sum_l exp s_l). Afterwards, the softmax
+over the labels distributes its probability. The inside recursion is in float64, so a wide range of scores costs no accuracy. The weights
 are probabilities; they and all later results have the dtype of the result. Before the recursion, the real
 words of a sentence are moved to its end. Padding and entries below the diagonal are never read.
 
 Axes: B batch, n words, L labels, H = sum_w w (n - w) splits of all spans. Charts have the batch
-last, so that a step is a few operations on long blocks.
+last: a step is then a few operations on long blocks of memory.
 References: Baker 1979 (inside-outside); Mensch & Blondel 2018, section 3.2 (tangents).
 """
 
@@ -31,7 +31,7 @@ from .._recursions import keep, softmax_or_zero
 def sum_labels(
     spans: Float[Tensor, "B n n L"], mask: Bool[Tensor, "B n"] | None
 ) -> tuple[Float[Tensor, "B n n"], Float[Tensor, "#B #n #n L"]]:
-    """log sum_l exp s_l, and p(label | span), 0 where every label is forbidden."""
+    """Compute log sum_l exp s_l, and p(label | span), 0 if every label is forbidden."""
     dtype = result_dtype(spans)
     if spans.shape[-1] == 1:
         return spans.squeeze(-1), spans.new_ones(1, 1, 1, 1, dtype=dtype)
@@ -42,7 +42,7 @@ def sum_labels(
 def read_spans(
     square: Float[Tensor, "B n n ..."], mask: Bool[Tensor, "B n"] | None
 ) -> Bool[Tensor, "#B n n"]:
-    """True on the spans of real words: what bracketings read."""
+    """Return True on the spans of real words, the only ones that bracketings read."""
     upper = square.new_ones(square.shape[1:3], dtype=torch.bool).triu().unsqueeze(0)
     return upper if mask is None else upper & mask.unsqueeze(-1) & mask.unsqueeze(-2)
 
@@ -50,7 +50,7 @@ def read_spans(
 def to_chart(
     square: Float[Tensor, "B n n"], mask: Bool[Tensor, "B n"] | None, dtype: torch.dtype
 ) -> Float[Tensor, "n n B"]:
-    """A chart of its own, with 0 on padding, which stands before the real words."""
+    """Copy to a new chart, with padding before the real words and 0 on padding."""
     if mask is not None:
         square = keep(square, mask.unsqueeze(-1) & mask.unsqueeze(-2))
         index = order(mask)
@@ -62,7 +62,7 @@ def to_chart(
 def _from_chart(
     chart: Float[Tensor, "n n B"], mask: Bool[Tensor, "B n"] | None
 ) -> Float[Tensor, "B n n"]:
-    """A chart in the layout of the potentials, 0 on padding."""
+    """Convert a chart to the layout of the potentials, with 0 on padding."""
     square = chart.permute(2, 0, 1).contiguous()
     if mask is None:
         return square
@@ -71,13 +71,13 @@ def _from_chart(
 
 
 def spans_of(chart: Tensor, width: int) -> Tensor:
-    """The spans of a width, a view (n - w, B) of a chart (n, n, B) with a storage of its own."""
+    """Return the spans of a width, as a view (n - w, B) of a contiguous chart (n, n, B)."""
     num_words, _, batch = chart.shape
     return chart.as_strided((num_words - width, batch), ((num_words + 1) * batch, 1), width * batch)
 
 
 def parts(chart: Tensor, width: int) -> tuple[Tensor, Tensor]:
-    """Left and right parts of every split of every span of a width, two views (w, n - w, B)."""
+    """Return the left and right parts of all splits of the spans of a width: views (w, n - w, B)."""
     num_words, _, batch = chart.shape
     size, diagonal = (width, num_words - width, batch), (num_words + 1) * batch
     left = chart.as_strided(size, (batch, diagonal, 1))
@@ -86,7 +86,7 @@ def parts(chart: Tensor, width: int) -> tuple[Tensor, Tensor]:
 
 
 def split_blocks(weights: Tensor, num_words: int) -> list[Tensor]:
-    """The weights (w, n - w, B) of every width, w = 0 first."""
+    """Return the weights (w, n - w, B) of every width, w = 0 first."""
     sizes = [(width, num_words - width) for width in range(num_words)]
     blocks = weights.split([width * count for width, count in sizes])
     return [block.view(*size, weights.shape[-1]) for block, size in zip(blocks, sizes, strict=True)]
@@ -95,8 +95,8 @@ def split_blocks(weights: Tensor, num_words: int) -> list[Tensor]:
 def inside(
     chart: Float[Tensor, "n n B"], dtype: torch.dtype, *, keep_weights: bool = True
 ) -> Float[Tensor, "H B"]:
-    """Turn a chart of scores, in place, into one of inside scores. Gives p(split | span), 0 for
-    a span that is impossible; or nothing, if they are not to be kept.
+    """Replace the scores in a chart by inside scores, in place. Return p(split | span), 0 for an
+    impossible span; or an empty tensor if `keep_weights` is False.
     """
     num_words, _, batch = chart.shape
     num_splits = num_words * (num_words**2 - 1) // 6
@@ -106,19 +106,19 @@ def inside(
     for width in range(1, num_words):
         left, right = parts(chart, width)
         joined = left + right
-        # If all are -inf the highest is any finite number: -inf - -inf would be NaN.
+        # If all are -inf, subtract a finite number: -inf - -inf would be NaN.
         highest = joined.amax(0).clamp(lowest)
         exps = joined.sub_(highest).exp_()
         total = exps.sum(0)
         spans_of(chart, width).add_(highest).add_(total.log())
         if keep_weights:
-            # The highest split adds exp(0), so a total below 1 is the 0 of no split at all.
+            # The highest split adds exp(0), so a total below 1 is 0: no split is possible.
             splits[width].copy_(exps.div_(total.clamp(1.0)))
     return weights
 
 
 def _whole(chart: Float[Tensor, "n n B"], mask: Tensor | None) -> Float[Tensor, " B"]:
-    """log Z from a chart of inside scores."""
+    """Return log Z from a chart of inside scores."""
     if mask is None:
         return chart[0, -1]
     lengths = mask.sum(-1)
@@ -136,8 +136,8 @@ def log_partition(potentials: Tensors, mask: Bool[Tensor, "B n"] | None) -> Floa
 
 
 def solve(potentials: Tensors, mask: Bool[Tensor, "B n"] | None) -> Solved:
-    """Log-partition; split weights (H, B), label weights (B, n, n, L), and the probability (n, B)
-    that the sentence starts at each word: 1 or 0; where nothing is possible, 0 for all.
+    """Compute log Z, split weights (H, B), label weights (B, n, n, L), and the probability (n, B) that
+    the sentence starts at each word: 1 or 0; all 0 if no bracketing is possible.
     """
     (spans,) = potentials
     dtype = result_dtype(spans)
@@ -152,7 +152,7 @@ def solve(potentials: Tensors, mask: Bool[Tensor, "B n"] | None) -> Solved:
 
 
 def marginals(saved: Tensors, mask: Bool[Tensor, "B n"] | None) -> tuple[Tensors, Tensors]:
-    """Span marginals (B, n, n, L)."""
+    """Compute the span marginals (B, n, n, L)."""
     weights, labels, whole = saved
     nodes = outside(weights, whole)
     found = labels * _from_chart(nodes, mask).unsqueeze(-1)
@@ -160,7 +160,7 @@ def marginals(saved: Tensors, mask: Bool[Tensor, "B n"] | None) -> tuple[Tensors
 
 
 def outside(weights: Float[Tensor, "H B"], whole: Float[Tensor, "n B"]) -> Float[Tensor, "n n B"]:
-    """The probability of each span, from the whole sentence down."""
+    """Compute the probability of each span, from the whole sentence down."""
     num_words, batch = whole.shape
     nodes = whole.new_zeros(num_words, num_words, batch)
     nodes[:, -1].copy_(whole)
@@ -169,7 +169,7 @@ def outside(weights: Float[Tensor, "H B"], whole: Float[Tensor, "n B"]) -> Float
         passed = splits[width] * spans_of(nodes, width)
         for part in parts(nodes, width):
             part.add_(passed)
-    # A word is a span of every bracketing: its probability is 1, free of rounding.
+    # A word is a span of every bracketing: set its probability to exactly 1.
     spans_of(nodes, 0).copy_(whole.cumsum(0))
     return nodes
 
@@ -198,17 +198,17 @@ def tangent(
 def push(
     weights: Float[Tensor, "H B"], nodes: Float[Tensor, "n n B"], direction: Float[Tensor, "n n B"]
 ) -> Float[Tensor, "n n B"]:
-    """The derivative of span marginals along a direction g in the span scores.
+    """Compute the derivative of the span marginals along a direction g in the span scores.
 
-    With G(tree) the sum of g over the spans of a tree, it is Cov(span, G). Two recursions, linear
-    in q, with neither exp nor division:
+    With G(tree) the sum of g over the spans of a tree, the derivative is Cov(span, G). It takes two
+    recursions that are linear in q and need neither exp nor division:
 
         below[i, j] = E[ G below the span | span ] = sum_u q[u] joined[u]
         joined[u]   = (g + below) of the left part + (g + below) of the right part
         m' of both parts receives q[u] ( m' + m (joined[u] - below) )
 
-    Words are in every tree: their g adds a constant to G and is left out. All trees have the
-    same number of wider spans: a constant taken off their g changes nothing either, and the one
+    Every tree contains all words: their g adds a constant to G and is left out. All trees have the
+    same number of wider spans, so subtracting a constant from their g changes nothing. The constant
     that makes E[G] = 0 keeps the numbers small.
     """
     num_words = len(nodes)
@@ -226,7 +226,7 @@ def push(
 
     along = torch.zeros_like(chart)
     for width in range(num_words - 1, 0, -1):
-        probability = nodes.diagonal(width).T  # as saved: it may stand anywhere in its storage
+        probability = nodes.diagonal(width).T  # `nodes` may have any strides
         change = torch.addcmul(spans_of(along, width), below[width], probability, value=-1)
         passed = torch.addcmul(change, joined[width], probability).mul_(splits[width])
         for part in parts(along, width):

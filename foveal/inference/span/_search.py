@@ -1,8 +1,8 @@
 """The best bracketings, and exact samples.
 
-Both unfold trees from the root down: a span is taken from a queue, a choice says where it is
-split, and its two parts join the queue. The best trees have their choices from tables written
-bottom up, a sample draws them from p(split | span).
+Both unfold trees from the root down: take a span from a queue, choose its split, and add its two
+parts to the queue. For the best trees, the choices come from tables written bottom up; for a
+sample, they are drawn from p(split | span).
 
 Axes: B batch, n words, L labels, N trees of a sentence, M = 2 n - 1 spans of a tree, k ranks,
 H splits of all spans.
@@ -22,13 +22,13 @@ from .._recursions import largest
 from ._passes import parts
 
 # (starts, ends, ranks) of spans (N, B) -> the last word of their left parts, and the ranks of
-# both parts. What it says of single words is not used.
+# both parts. Results for single words are ignored.
 Choose = Callable[[Tensor, Tensor, Tensor], tuple[Tensor, Tensor, Tensor]]
 
 
 class Trees(NamedTuple):
-    """Spans over words that are moved as `_compaction` does, the root first; a sentence of fewer
-    words than n repeats its root.
+    """The spans of trees, the root first, over words moved as in `_compaction`; a tree over fewer than
+    n words repeats its root.
     """
 
     starts: Int[Tensor, "M N B"]
@@ -39,23 +39,23 @@ class Trees(NamedTuple):
 class Words(NamedTuple):
     """The words of each sentence."""
 
-    order: Int[Tensor, "B n"]  # where each of them was, padding first
+    order: Int[Tensor, "B n"]  # original index of each word, padding first
     lengths: Int[Tensor, " B"]  # real words
 
 
 def find_words(spans: Float[Tensor, "B n n L"], mask: Bool[Tensor, "B n"] | None) -> Words:
-    """All words are real without a mask."""
+    """Return the words of each sentence; without a mask, all words are real."""
     mask = spans.new_ones(spans.shape[:2], dtype=torch.bool) if mask is None else mask
     return Words(order(mask), mask.sum(-1))
 
 
 def _move(square: Float[Tensor, "B n n L"], words: Words) -> Float[Tensor, "n n B L"]:
-    """A chart with the real words at the end."""
+    """Convert to a chart with the real words at the end."""
     return take(take(square, words.order), words.order, axis=2).permute(1, 2, 0, 3)
 
 
 def _unfold(lengths: Int[Tensor, " B"], num_words: int, num_trees: int, choose: Choose) -> Trees:
-    """Trees whose roots have the ranks 0 .. N-1."""
+    """Unfold N trees whose roots have the ranks 0 .. N-1."""
     shape = (2 * num_words, num_trees, len(lengths))
     queues = [lengths.new_zeros(shape) for _ in Trees._fields]
     starts, ends, ranks = queues
@@ -71,7 +71,7 @@ def _unfold(lengths: Int[Tensor, " B"], num_words: int, num_trees: int, choose: 
         last, left, right = choose(start, end, rank)
         is_split = alive & (start < end)
         for child in ((start, last, left), (last + 1, end, right)):
-            # The children of a single word fall on a free place, to be overwritten.
+            # The children of a single word go to a free slot, which is overwritten later.
             for queue, entry in zip(queues, child, strict=True):
                 queue.scatter_(0, tail, entry.unsqueeze(0))
             tail = tail + is_split
@@ -81,7 +81,7 @@ def _unfold(lengths: Int[Tensor, " B"], num_words: int, num_trees: int, choose: 
 def _indicators(
     trees: Trees, labels: Int[Tensor, "M N B"], words: Words, num_labels: int
 ) -> Bool[Tensor, "N B n n L"]:
-    """True on the spans of each tree, in the layout of the potentials."""
+    """Return True on the spans of each tree, in the layout of the potentials."""
     num_words = words.order.shape[-1]
     place = words.order.expand(*trees.starts.shape, -1)
     starts, ends = (
@@ -102,15 +102,15 @@ def draw(
     num_samples: int,
     generator: torch.Generator | None,
 ) -> Bool[Tensor, "N B n n L"]:
-    """Exact samples, given p(split | span) and p(label | span). A draw from weights w is
-    argmax( w / e ) with e exponential (a race of exponentials).
+    """Draw exact samples, given p(split | span) and p(label | span). argmax( w / e ) with e exponential
+    is a draw from weights w (a race of exponentials).
     """
     batch, num_words, _, num_labels = labels.shape
     device = weights.device
     widths = torch.arange(num_words, device=device)
     counts = widths * (num_words - widths)
     first_split = counts.cumsum(0) - counts
-    weights = pad(weights, (0, 0, 0, 1))  # a last row for splits that a span does not have
+    weights = pad(weights, (0, 0, 0, 1))  # a last row for splits that do not exist
     columns = torch.arange(batch, device=device)
 
     def race(chances: Tensor) -> Tensor:
@@ -136,14 +136,14 @@ class Ranked(NamedTuple):
 
 
 def best(spans: Float[Tensor, "B n n L"], words: Words, k: int) -> Ranked:
-    """The k bracketings of highest score: each span holds k trees."""
+    """Find the k bracketings of highest score: each span holds k trees."""
     chart = _move(spans.double(), words)
     num_words, _, batch, num_labels = chart.shape
-    # The sum of the terms of ranks a and b (from 0) has (a + 1) (b + 1) - 1 sums no worse than it.
+    # At least (a + 1) (b + 1) - 1 other sums are no worse than the sum of ranks a and b (from 0).
     pairs = [(a, b) for a in range(k) for b in range(k) if (a + 1) * (b + 1) <= k]
     first, second = torch.tensor(pairs, device=chart.device).T
     label_scores, labels = largest(pad(chart, (0, max(0, k - num_labels)), value=-torch.inf), k)
-    # The labels that fill up the list are never part of a tree that exists.
+    # The labels that pad the list are never part of a possible tree.
     labels = labels.clamp(max=num_labels - 1)
     scores = label_scores.clone()  # (n, n, B, k)
     pointers = torch.zeros_like(labels)

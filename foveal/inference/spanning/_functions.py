@@ -2,7 +2,7 @@
 
     p(tree) = exp( sum over words d of arcs[head of d, d] - log Z )
 
-The sum is over all trees that hang from the root, arcs may cross. The gradient of log Z is the
+The sum is over all trees rooted at index 0; arcs may cross. The gradient of log Z is the
 marginals, and the gradient through the marginals is one tangent pass over the stored factors of
 the Laplacian.
 
@@ -169,7 +169,7 @@ def spanning_sample(
     batch, num_heads, n = scores.shape
     scores = scores.expand(num_samples, batch, num_heads, n)
     if single_root:
-        # Once its word is drawn the root has no other arcs, and their number needs no care.
+        # After drawing the word of the root, forbid all other root arcs and sample without the constraint.
         roots = spanning_marginals(arcs, mask)[:, 0, 1:]
         noise = torch.empty_like(scores[:, :, 0]).exponential_(generator=generator)
         root = (roots / noise).argmax(-1, keepdim=True)

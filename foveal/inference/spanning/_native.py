@@ -1,4 +1,4 @@
-"""Spanning trees by the C++ kernels; the recurrences are in `native/src/spanning.h`.
+"""Spanning trees with the C++ kernels; the recurrences are in `native/src/spanning.h`.
 
 Axes: B batch, n words, m = n + 1 words and the root, S samples.
 """
@@ -30,7 +30,7 @@ class SpanningKernels:
 
     @classmethod
     def solve(cls, potentials: Tensors, mask: Bool[Tensor, "B n"] | None) -> NativeSolved:
-        """Log-partition, arc marginals (B, m, m); the scores, and the factors of the Laplacian."""
+        """Compute log Z and arc marginals (B, m, m); save the scores and the factors of the Laplacian."""
         (arcs,) = potentials
         log_partition, found, kept, safe = _OPS.spanning_marginals.default(
             arcs, mask, cls.single_root
@@ -67,7 +67,7 @@ class SpanningKernels:
         num_samples: int,
         generator: torch.Generator | None,
     ) -> tuple[Int[Tensor, "S B n"], Bool[Tensor, " B"]]:
-        """Exact samples, a seed for each; and where there is one to draw."""
+        """Draw exact samples, with one seed for each; return whether any exist."""
         seeds = torch.randint(_SEEDS, (num_samples, arcs.shape[0]), generator=generator)
         return _OPS.spanning_sample.default(raised(arcs), mask, seeds, cls.single_root)
 

@@ -1,28 +1,27 @@
 """The passes of the spanning tree, in PyTorch operations: the reference on any device.
 
-By the matrix-tree theorem Z is the determinant of a Laplacian. Its LU factors come here from
-eliminating one word after another, which needs no subtraction and so works in log-space: with
-w[h, d] the weight of the arc from head h to word d, to eliminate word k is to let every word that
-hangs from k hang from a head of k,
+By the matrix-tree theorem, Z is the determinant of a Laplacian. Eliminating one word after another
+gives its LU factors; it needs no subtraction and so works in log-space. Let w[h, d] be the weight
+of the arc from head h to word d. Eliminating word k attaches every dependent of k to a head of k:
 
     w[h, d]  becomes  w[h, d] + w[k, d] q[h, k],     q[h, k] = w[h, k] / W[k],     W[k] = sum_h w[h, k]
 
-and Z = prod_k W[k]. An arc (h, d) is read only when the first of its ends, k = min(h, d), has its
-turn, so that each is one sum, over itself and the detours by pivots j before k:
+and Z = prod_k W[k]. An arc (h, d) is read only when its first end, k = min(h, d), is eliminated.
+Each entry is therefore one sum, over the arc and its detours through pivots j before k:
 
     entries   s[h, d] = log( exp( arcs[h, d] ) + sum over j < k of exp( s[j, d] + log q[h, j] ) )
     shares    f[h, d, j] = exp( s[j, d] + log q[h, j] - s[h, d] );    own share exp( arcs[h, d] - s[h, d] )
     marginals own share times how often the entry is used: products of shares, last pivot to first
     tangent   the derivative of entries, then of uses: linear over the same shares, with no exp
 
-Exactly one root arc: scale the root arcs by e and let e go to 0, where the leading term of Z is e
-times the sum over trees with one root arc. The root arcs then weigh nothing in W[k], unless word k
-has no other head left and is "closed": W[k] is its root arc. What hangs from a closed word hangs
-from the root and pays for no arc, hence a second root row. Two closed words: no tree.
+For exactly one root arc, scale the root arcs by e and let e go to 0: the leading term of Z is e
+times the sum over trees with one root arc. The root arcs then have weight 0 in W[k], unless word k
+has no other head left and is "closed": W[k] is its root arc. The dependents of a closed word attach
+to the root at no further cost, in a second root row. If two words are closed, there is no tree.
 
 Tables hold, at [k, side, x], the arc between pivot k and a node x after it: x is the head on side
-0, k is the head on side 1, where the roots have a dummy; 0 or nothing where x is not after k. Pivots
-come first and the batch last, so that what a pivot reads and writes are long runs of memory.
+0, and k is the head on side 1, where the roots have a dummy entry. Entries with x not after k are
+unused. Pivots come first and the batch last: a pivot then reads and writes long runs of memory.
 
 Axes: B batch, n words, N = words and roots (the given root arcs last), H nodes after pivot k.
 References: Tutte 1984 (matrix-tree theorem); Grassmann, Taksar & Heyman 1985 (elimination without
@@ -39,17 +38,17 @@ from .._derivatives import Solved, Tensors
 from .._precision import result_dtype
 from ._shift import shift
 
-# Subtracted in place of -inf, this gives -inf where -inf - -inf would be NaN.
+# Subtract this number instead of -inf: the result is -inf, but -inf - -inf would be NaN.
 LOWEST = torch.finfo(torch.float64).min
 
 
 class Eliminated(NamedTuple):
-    """What is left when all words have had their turn."""
+    """The results of eliminating all words."""
 
     log_partition: Float[Tensor, " B"]
     log_q: Float[Tensor, "n N B"]
     closed: Bool[Tensor, "n B"]
-    shares: list[Tensor]  # for each k (k+1, 2, H, B), the own share last; empty if not kept
+    shares: list[Tensor]  # for each k (k+1, 2, H, B), the own share last; may be empty
 
 
 class SpanningPasses:
@@ -73,8 +72,8 @@ class SpanningPasses:
 
     @classmethod
     def solve(cls, potentials: Tensors, mask: Bool[Tensor, "B n"] | None) -> Solved:
-        """Log-partition; and for the other passes the derivatives of log W, as choices (n, N, B),
-        whether words are open (n, B), and the shares at each pivot.
+        """Compute log Z; save the derivatives of log W, as choices (n, N, B), whether words are open
+        (n, B), and the shares at each pivot.
         """
         (arcs,) = potentials
         dtype = result_dtype(arcs)
@@ -85,26 +84,26 @@ class SpanningPasses:
             closed = done.closed.unsqueeze(1)
             choices = torch.where(closed, 0.0, choices)[:, :-1]
             choices = torch.cat([choices, closed.to(choices.dtype)], 1)
-        # Where there is no tree, nothing is chosen and all that later passes give is 0.
+        # If there is no tree, all choices are 0, and the later passes return 0.
         choices = torch.where(done.log_partition == -torch.inf, 0.0, choices).to(dtype)
         saved = (choices, (~done.closed).to(dtype), *done.shares)
         return Solved((done.log_partition + shifted.total).to(dtype), saved)
 
     @classmethod
     def marginals(cls, saved: Tensors, mask: Bool[Tensor, "B n"] | None) -> tuple[Tensors, Tensors]:
-        """Marginals of the arcs (B, n+1, n+1)."""
+        """Compute the arc marginals (B, n+1, n+1)."""
         choices, is_open, *shares = saved
         uses = torch.stack([choices, choices], 1).zero_()
         spares, found = torch.zeros_like(is_open), torch.zeros_like(uses)
         for k in reversed(range(len(shares))):
             column = uses[k]
             heads = column[0]
-            # Each word has one head: what the detours do not use, W does.
+            # Each word has one head: the probability that the detours do not use goes to W.
             spare = 1 - is_open[k] * heads.sum(0)
             heads += choices[k] * spare
             spares[k] = spare
             _spread(uses, found, k, shares[k] * column[:, k + 1 :])
-        # An arc that is all but impossible may come out a rounding error below 0.
+        # Rounding can make a probability near 0 slightly negative.
         arcs = _untabulate(found).clamp(min=0)
         return (arcs,), (uses, spares, *(part.view_as(part) for part in saved))
 
@@ -125,7 +124,7 @@ class SpanningPasses:
         table, changes = cls._push(given, choices, is_open, shares)
 
         flows, found = torch.zeros_like(uses), torch.zeros_like(uses)
-        # What choices change is 0 in sum over the heads, so that it can be there from the start.
+        # The changes of the choices sum to 0 over the heads, so they can be set in advance.
         flows[:, 0] = choices * table[:, 0] * spares.unsqueeze(1)
         shifts = uses * changes
         for k in reversed(range(len(shares))):
@@ -142,7 +141,7 @@ class SpanningPasses:
     def _push(
         cls, given: Tensor, choices: Tensor, is_open: Tensor, shares: list[Tensor]
     ) -> tuple[Float[Tensor, "n 2 N B"], Float[Tensor, "n 2 N B"]]:
-        """The derivatives along `given` of the table that `_eliminate` fills, and of the entries."""
+        """Compute the derivatives along `given` of the table in `_eliminate`, and of the entries."""
         table, changes = given.clone(), torch.zeros_like(given)
         for k, share in enumerate(shares):
             change = _detours(table, k).mul_(share).sum(0)
@@ -150,7 +149,7 @@ class SpanningPasses:
             heads = change[0]
             heads -= (choices[k, k + 1 :] * heads).sum(0)
             if cls.single_root:
-                heads[-2] *= is_open[k]  # from a closed word the root is reached for certain
+                heads[-2] *= is_open[k]  # a closed word leads to the root with probability 1
             table[k, :, k + 1 :] = change
         return table, changes
 
@@ -158,8 +157,8 @@ class SpanningPasses:
     def _tabulate(
         cls, arcs: Float[Tensor, "B m m"], mask: Bool[Tensor, "B m-1"] | None, nothing: float
     ) -> Float[Tensor, "m-1 2 N B"]:
-        """Something given for each arc, on both sides; 0 on the diagonal, `nothing` where no tree
-        has an arc.
+        """Write a value for each arc to both sides of a table, with 0 on the diagonal and `nothing` on
+        arcs that no tree contains.
         """
         arcs = arcs.permute(1, 2, 0)
         root, words = arcs[0, 1:], arcs[1:, 1:]
@@ -179,8 +178,8 @@ class SpanningPasses:
     def _eliminate(
         cls, table: Float[Tensor, "n 2 N B"], mask: Tensor | None, keep: torch.dtype | None
     ) -> Eliminated:
-        """All words in turn; the shares are kept in a dtype, or not at all. `table[k]` holds the
-        arcs of pivot k until its turn, then log q and s.
+        """Eliminate all words in turn; keep the shares in the dtype `keep`, or not at all. `table[k]`
+        holds the arcs of pivot k before its elimination, and log q and s after it.
         """
         open_weights, log_weights, shares = [], [], []
         for k in range(len(table)):
@@ -188,7 +187,7 @@ class SpanningPasses:
             peak = terms.amax(0).clamp(min=LOWEST)
             terms = terms.sub_(peak).exp_()
             total = terms.sum(0)
-            if keep is not None:  # the total is at least 1, or it is 0 and so are the shares
+            if keep is not None:  # the total is at least 1, or all terms are 0
                 shares.append(terms.div_(total.clamp(min=1)).to(keep))
             entries = total.log_().add_(peak)
             heads = entries[0]
@@ -228,8 +227,8 @@ class MultiRoot(SpanningPasses):
 
 
 def _detours(table: Float[Tensor, "n 2 N B"], k: int) -> Float[Tensor, "{k+1} 2 H B"]:
-    """For each arc at pivot k, the sum of the two arcs that go round by each pivot before it; in
-    the last place the arc itself, since the diagonal is 0.
+    """Return, for each arc at pivot k, the sum of the two arcs of its detour through each earlier pivot;
+    the last entry is the arc itself, because the diagonal is 0.
     """
     earlier = table[: k + 1]
     return earlier[:, :, k + 1 :] + earlier[:, :, k : k + 1].flip(1)
@@ -241,8 +240,8 @@ def _spread(
     k: int,
     moved: Float[Tensor, "j 2 H B"],
 ) -> None:
-    """The adjoint of `_detours`: pass on to both arcs of a detour what it is used for, and to
-    `found` what is used of the arc itself.
+    """Apply the adjoint of `_detours`: add the use of a detour to both of its arcs in `flows`, and write
+    the use of the arc itself to `found`.
     """
     found[k, :, k + 1 :] = moved[k]
     if k > 0:
@@ -252,13 +251,13 @@ def _spread(
 
 
 def _after_pivot(table: Float[Tensor, "n N B"]) -> Float[Tensor, "n N B"]:
-    """The table with 0 at the nodes up to the pivot, which it says nothing of."""
+    """Set the unused entries of the table, at the nodes up to the pivot, to 0."""
     nodes = torch.arange(table.shape[1], device=table.device).unsqueeze(-1)
     return torch.where(nodes > nodes[: len(table), None], table, 0.0)
 
 
 def _untabulate(table: Float[Tensor, "n 2 N B"]) -> Float[Tensor, "B n+1 n+1"]:
-    """What the table says of each arc, as a matrix with 0 where there is no arc."""
+    """Convert a table to a matrix of arcs, with 0 where there is no arc."""
     heads, dependents = table.unbind(1)
     n = len(table)
     words = heads[:, :n].transpose(0, 1) + dependents[:, :n]

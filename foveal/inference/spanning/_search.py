@@ -1,21 +1,22 @@
 """The best spanning trees, and exact samples.
 
-Best: each component, at first a word, takes its best arc from outside; components on a cycle join,
-and an arc into them then costs what it replaces (Chu-Liu-Edmonds). All items of a batch contract
-their cycles together, in as many rounds as the deepest nesting of cycles needs. With a single root
-an arc between words goes before any root arc, whatever the scores, so that no root arc is used that
-can be done without: no cycle contains the root, hence contraction leaves this order as it is. The k
-best come from branching on the best one (Lawler-Murty), all branches in one batch.
+Best: each component, initially one word, takes its best incoming arc. Components on a cycle are
+merged, and the score of an arc into them is reduced by the score of the arc that it replaces
+(Chu-Liu-Edmonds). All items of a batch contract their cycles together; the deepest nesting of
+cycles determines the number of rounds. With a single root, any arc between words precedes any root
+arc, regardless of scores, which gives the fewest root arcs: no cycle contains the root, so
+contraction preserves this order. Branching on the best tree gives the k best trees (Lawler-Murty),
+with all branches in one batch.
 
-Samples: one word after another draws its head h with probability proportional to
+Samples: one word v after another draws its head h with probability proportional to
 
     exp( scores[h, v] ) P( a walk from h along heads reaches the root before v )
 
-where words that have drawn walk to their heads and all others walk at random. The second factor
-comes from eliminating all words but v, without subtraction. Eliminating one half of the words
-serves all of the other half, so that drawing a tree takes O(n^3) and not O(n^4).
+where words that have drawn a head walk to it, and all other words walk at random. Eliminating all
+words except v, without subtraction, gives the second factor. All words of one half share the
+elimination of the other half, so drawing a tree takes O(n^3) and not O(n^4) time.
 
-Axes: B batch, n words, m = n + 1 heads, the root first; k ranks, r rows of the words in play.
+Axes: B batch, n words, m = n + 1 heads, the root first; k ranks, r rows of the active words.
 References: Edmonds 1967; Lawler 1972; Wilson 1996 and Colbourn et al. 1996 (samples).
 """
 
@@ -31,8 +32,8 @@ from ._passes import LOWEST
 def prepare(
     arcs: Float[Tensor, "B m m"], mask: Bool[Tensor, "B m-1"] | None
 ) -> Float[Tensor, "B m m-1"]:
-    """Scores in float64 of each head of each word, -inf where there is no arc; a word that is
-    masked out hangs from the root, for nothing.
+    """Return the scores in float64 of each head of each word, with -inf where there is no arc; a
+    masked word attaches to the root with score 0.
     """
     scores = arcs.detach().double()[..., 1:]
     n = scores.shape[-1]
@@ -54,7 +55,7 @@ class Ranked(NamedTuple):
 def best(
     scores: Float[Tensor, "B m n"], mask: Bool[Tensor, "B n"] | None, single_root: bool, k: int
 ) -> Ranked:
-    """The k trees of highest score."""
+    """Find the k trees of highest score."""
     batch, _, n = scores.shape
     items = torch.arange(batch, device=scores.device)
     real = None if mask is None else mask.repeat_interleave(n, 0)
@@ -75,7 +76,7 @@ def best(
         domain = torch.stack(domains)[parent, items]
         parent_heads = torch.stack([heads for heads, _ in found])[parent, items]
         domain = _branch(domain, parent_heads)[items, branch]
-        # Where the pool was empty, the branch is one that has been taken before.
+        # If the pool was empty, this branch was already taken.
         domains.append(torch.where((totals > -torch.inf)[:, None, None], domain, -torch.inf))
         found.append((heads, totals))
     absent = [(torch.zeros_like(heads), torch.full_like(totals, -torch.inf))]
@@ -84,8 +85,8 @@ def best(
 
 
 def _branch(domain: Float[Tensor, "B m n"], heads: Int[Tensor, "B n"]) -> Float[Tensor, "B n m n"]:
-    """The domain without one tree, in n parts: in part i words before i have the heads they have
-    in the tree, word i has another, and the rest are free.
+    """Divide the domain without one tree into n parts: in part i, words before i keep their heads in
+    the tree, word i has another head, and the other words are free.
     """
     m, n = domain.shape[1:]
     chosen = torch.arange(m, device=heads.device).unsqueeze(-1) == heads.unsqueeze(1)
@@ -97,10 +98,10 @@ def _branch(domain: Float[Tensor, "B m n"], heads: Int[Tensor, "B n"]) -> Float[
 
 
 class _Round(NamedTuple):
-    """The arcs by which components are entered; a component is named by one of its words."""
+    """The best arcs into the components; one word of a component is its name."""
 
     component: Int[Tensor, "B n"]  # of each word
-    joined: Bool[Tensor, "B n"]  # components that this round joins to others
+    joined: Bool[Tensor, "B n"]  # components that this round merges with others
     head: Int[Tensor, "B n"]  # of the arc into a component
     word: Int[Tensor, "B n"]
 
@@ -108,13 +109,13 @@ class _Round(NamedTuple):
 def maximum(
     scores: Float[Tensor, "B m n"], mask: Bool[Tensor, "B n"] | None, single_root: bool
 ) -> tuple[Int[Tensor, "B n"], Float[Tensor, " B"]]:
-    """The heads of the best tree and its score, -inf where there is none."""
+    """Find the heads of the best tree and its score, -inf if there is no tree."""
     batch, _, n = scores.shape
     component = torch.arange(n, device=scores.device).expand(batch, n)
     offset = torch.zeros_like(scores[:, 0])
     rounds = []
-    # Each round joins at least two components, so n rounds are enough: the bound ends the search
-    # also where scores are NaN.
+    # Each round merges at least two components, so n rounds are enough. The bound also ends the search
+    # if scores are NaN.
     for _ in range(n):
         value, head, word = _enter(scores - offset.unsqueeze(1), component, single_root)
         joined, name = _cycles(component, head)
@@ -130,7 +131,7 @@ def maximum(
             1, found.component, (heads >= 0).long(), "amax"
         )
         is_name = found.component == torch.arange(n, device=scores.device)
-        # The last round enters every component; the others those that later rounds left open.
+        # The last round enters every component; earlier rounds enter components not entered later.
         enter = is_name if number == 0 else found.joined & (is_entered == 0)
         target = torch.where(enter, found.word, n)
         padded = torch.cat([heads, heads[:, :1]], 1).scatter(1, target, found.head)
@@ -145,7 +146,7 @@ def maximum(
 def _enter(
     scores: Float[Tensor, "B m n"], component: Int[Tensor, "B n"], single_root: bool
 ) -> tuple[Float[Tensor, "B n"], Int[Tensor, "B n"], Int[Tensor, "B n"]]:
-    """The best arc into each component: its value, head and word. The root where there is none."""
+    """Find the best arc into each component: its value, head and word. Without any, return the root."""
     within = component.unsqueeze(2) == component.unsqueeze(1)
     names = torch.arange(component.shape[1], device=scores.device)
     is_member = names.unsqueeze(-1) == component.unsqueeze(1)  # (B, component, word)
@@ -159,7 +160,7 @@ def _enter(
     root_value, root_word = best_member(scores[:, 0])
     by_root = value == -torch.inf if single_root else value <= root_value
     head = torch.where(by_root, 0, to_word.indices.gather(1, word) + 1)
-    # Without any arc every word scores -inf, and the one found may be of another component.
+    # Without any arc, every word scores -inf, and `max` may return a word of another component.
     root_word = torch.where(root_value == -torch.inf, names, root_word)
     return torch.where(by_root, root_value, value), head, torch.where(by_root, root_word, word)
 
@@ -167,11 +168,11 @@ def _enter(
 def _cycles(
     component: Int[Tensor, "B n"], head: Int[Tensor, "B n"]
 ) -> tuple[Bool[Tensor, "B n"], Int[Tensor, "B n"]]:
-    """Which components are on a cycle, and the name that each has after joining."""
+    """Return which components are on a cycle, and the name of each component after merging."""
     n = component.shape[1]
     names = torch.arange(n, device=component.device)
     root = torch.full_like(component[:, :1], n)
-    # Where each component's arc comes from; words that name no component come from the root.
+    # The origin of the arc into each component; the root for words that name no component.
     origin = torch.cat([root, component], 1).gather(1, head)
     origin = torch.where(component == names, origin, n)
     up = torch.cat([origin, root], 1)
@@ -179,7 +180,7 @@ def _cycles(
     for _ in range(n.bit_length()):
         least = torch.minimum(least, least.gather(1, up))
         up = up.gather(1, up)
-    # After n steps and more, all that is not at the root is on a cycle, and each cycle is covered.
+    # After at least n steps, each walk is at the root or on a cycle, and the walks cover each cycle.
     reached = torch.zeros_like(up).scatter(1, up, 1)[:, :n] == 1
     return reached, torch.where(reached, least[:, :n], names)
 
@@ -189,7 +190,7 @@ def hang_from_root(
     root: Int[Tensor, "*batch 1"],
     mask: Bool[Tensor, "B n"] | None,
 ) -> Float[Tensor, "*batch m n"]:
-    """The scores with one given word, and no other, hanging from the root."""
+    """Return scores that allow only one given word as a dependent of the root."""
     is_root = torch.arange(scores.shape[-1], device=scores.device) == root
     from_root = is_root if mask is None else is_root | ~mask
     first = torch.where(from_root, scores[..., 0, :], -torch.inf).unsqueeze(-2)
@@ -198,7 +199,7 @@ def hang_from_root(
 
 
 def draw(scores: Float[Tensor, "B m n"], generator: torch.Generator | None) -> Int[Tensor, "B n"]:
-    """One exact sample of each item's trees, with any number of root arcs."""
+    """Draw one exact sample for each item, with any number of root arcs."""
     m, n = scores.shape[1:]
     exits = torch.eye(m, dtype=scores.dtype, device=scores.device).log().expand(len(scores), m, m)
     heads = torch.zeros_like(scores[:, 0], dtype=torch.long)
@@ -214,16 +215,16 @@ def _draw_words(
     heads: Int[Tensor, "B n"],
     generator: torch.Generator | None,
 ) -> None:
-    """Draw the heads of words first .. last - 1, given those that all others have drawn, if any.
+    """Draw the heads of words first .. last - 1, given the heads already drawn for the other words.
 
-    The rows of `walks` are the root and the words in play. Its columns say where a walk among
-    the other words next comes to a row: first from each of the m nodes, then from each word in
-    play as soon as it moves.
+    The rows of `walks` are the root and the active words. A column is the log-probability that a walk
+    through the other words first reaches each row: the first m columns are for walks from each node,
+    the others for walks from each active word after its first move.
     """
     m = scores.shape[1]
     size = last - first
     if size == 1:
-        # The one word in play and the root: the walk must not come back.
+        # Only this word and the root are active: the walk must not return to the word.
         logits = scores[:, :, first] + walks[:, 0, :m]
         noise = torch.empty_like(logits).exponential_(generator=generator)
         heads[:, first] = (logits - noise.log()).argmax(-1)  # a race of exponentials
@@ -232,14 +233,14 @@ def _draw_words(
     middle = first + half
     _draw_words(_eliminate_last(walks, size - half), first, middle, scores, heads, generator)
     drawn = heads[:, first:middle].unsqueeze(1).expand(-1, walks.shape[1], -1)
-    moves = walks.gather(2, drawn)  # a word that has drawn moves to its head
+    moves = walks.gather(2, drawn)  # a word with a drawn head moves to that head
     columns = torch.cat([walks[:, :, :m], walks[:, :, m + half :], moves], -1)
     rows = torch.cat([columns[:, :1], columns[:, half + 1 :], columns[:, 1 : half + 1]], 1)
     _draw_words(_eliminate_last(rows, half), middle, last, scores, heads, generator)
 
 
 def _eliminate_last(walks: Float[Tensor, "B r c"], count: int) -> Tensor:
-    """Take the last words out of play: walks go on through them."""
+    """Deactivate the last words: walks continue through them."""
     for _ in range(count):
         rest, word = walks[:, :-1], walks[:, -1:, :-1]
         log_q = rest[:, :, -1:] - rest[:, :, -1:].logsumexp(1, keepdim=True).clamp(min=LOWEST)

@@ -1,9 +1,10 @@
-"""Scores of arcs in a range that the elimination of `_spanning_passes` computes with, digit for digit.
+"""Shifting of arc scores to a range in which the elimination of `_passes` loses no digits.
 
-Each word has one head, so its best score can be taken off all scores of its arcs; the same holds for
-the root's arcs where exactly one is used. What is then far below 0, such as a sentinel of -1e9 or
-the lowest float, would drown other scores in sums of logarithms. It is forbidden where that changes
-nothing: where there is a tree without such an arc, against which all trees with one weigh nothing.
+Each word has one head, so its best score can be subtracted from the scores of all its arcs; the same
+holds for the root arcs if exactly one is used. A shifted score far below 0, such as a sentinel of
+-1e9 or the lowest float, would swamp other scores in sums of logarithms. Such an arc is forbidden
+if that changes nothing: if there is a tree without such arcs, and the weight of all trees with one
+is negligible.
 
 Axes: B batch, n words, m = n + 1 words and the root, which has index 0.
 """
@@ -16,14 +17,14 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.nn.functional import pad
 
-# In sums with scores this far below 0, float64 keeps twelve digits behind the point.
+# In sums with scores of this size, float64 keeps twelve digits after the decimal point.
 _FAR = -1e4
-# exp of it is nothing beside 1 in float64.
+# Its exp is negligible next to 1 in float64.
 _NOTHING = -40.0
 
 
 class Shifted(NamedTuple):
-    """Scores with a highest of 0 for each word, and what was taken off the score of every tree."""
+    """Scores whose highest is 0 for each word, and the amount subtracted from the score of each tree."""
 
     arcs: Float[Tensor, "B m m"]
     total: Float[Tensor, " B"]
@@ -32,7 +33,7 @@ class Shifted(NamedTuple):
 def shift(
     arcs: Float[Tensor, "B m m"], mask: Bool[Tensor, "B m-1"] | None, *, single_root: bool
 ) -> Shifted:
-    """Take off what all trees share, and forbid what is too low to matter."""
+    """Subtract the amount that all trees share, and forbid scores that are too low to matter."""
     if arcs.shape[-1] == 1:
         return Shifted(arcs, arcs.new_zeros(len(arcs)))
     scores = _only_read(arcs, mask)
@@ -44,8 +45,8 @@ def shift(
     moved, total = scores - best.unsqueeze(1), best.sum(-1)
     if single_root:
         highest, chosen = moved[:, 0].max(-1)
-        # The best root arc counts with its own score: the best of its word's other arcs, which it
-        # stands in for, may be a sentinel that would drown it.
+        # Add the best root arc with its unshifted score: the best of the other arcs of its word, which
+        # it replaces, may be a sentinel that would swamp it.
         words = torch.arange(root.shape[-1], device=root.device)
         own = torch.where(words == chosen.unsqueeze(-1), root, best).sum(-1)
         total = torch.where(highest == -torch.inf, total, own)
@@ -58,7 +59,7 @@ def shift(
 def _only_read(
     arcs: Float[Tensor, "B m m"], mask: Bool[Tensor, "B m-1"] | None
 ) -> Float[Tensor, "B m m-1"]:
-    """Scores by head and word, -inf where no tree has an arc."""
+    """Return the scores by head and word, with -inf on arcs that no tree contains."""
     size = arcs.shape[-1]
     unread = torch.eye(size, dtype=torch.bool, device=arcs.device)[:, 1:]
     if mask is not None:
@@ -70,10 +71,10 @@ def _only_read(
 def _forbid_hopeless(
     scores: Float[Tensor, "B m n"], mask: Bool[Tensor, "B n"] | None, *, single_root: bool
 ) -> Float[Tensor, "B m n"]:
-    """-inf in place of scores far below 0, where a tree without them outweighs all with one."""
+    """Replace scores far below 0 by -inf if a tree without them outweighs all trees with one."""
     n = scores.shape[-1]
     far = scores < _FAR
-    # The worst that a tree without far arcs can weigh, against (n+1)^n trees with one.
+    # The lowest weight of a tree without far arcs, compared with (n+1)^n trees with one.
     least = n * torch.where(far, 0.0, scores).amin((1, 2))
     most = torch.where(far, scores, -torch.inf).amax((1, 2)) + n * math.log(n + 1)
     is_nothing = most - least < _NOTHING
@@ -84,7 +85,7 @@ def _forbid_hopeless(
 def _has_tree(
     allowed: Bool[Tensor, "B m n"], mask: Bool[Tensor, "B n"] | None, *, single_root: bool
 ) -> Bool[Tensor, " B"]:
-    """Whether allowed arcs lead from the root, by one arc of it or by any number, to all words."""
+    """Return whether allowed arcs lead from the root to all words, through one root arc or several."""
     n = allowed.shape[-1]
     first = allowed[:, 0]
     links = allowed[:, 1:] | torch.eye(n, dtype=torch.bool, device=allowed.device)
