@@ -53,7 +53,7 @@ def advice(path: str | Path) -> str | None:
 
     Examples:
         >>> advice(data_folder() / "scan/tasks_train_simple.txt.gz")
-        'Get it with: foveal data get scan'
+        'Download it: foveal data get scan'
     """
     try:
         within = Path(path).absolute().relative_to(data_folder())

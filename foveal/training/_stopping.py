@@ -19,7 +19,7 @@ def why_stopped(reason: StopReason, spec: TrainingSpec, at: Position, metric: st
 
     Examples:
         >>> why_stopped("length", TrainingSpec(steps=5), Position(step=5), "wer")
-        'stopped after step 5: that was the length of the run'
+        'stopped after step 5: reached the configured length'
     """
     step = f"stopped after step {at.step:,}"
     match reason:

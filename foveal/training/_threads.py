@@ -41,7 +41,7 @@ def choose_threads(step: Callable[[], object], most: int | None = None) -> Threa
 
     Examples:
         >>> choose_threads(lambda: None, most=1)
-        Threads(number=1, reason='torch may use one thread only')
+        Threads(number=1, reason='torch has only one thread')
     """
     most = torch.get_num_threads() if most is None else most
     if most <= 1:

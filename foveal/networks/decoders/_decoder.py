@@ -98,6 +98,7 @@ class PlainDecoder(AbstractDecoder):
             weights of the output layer, and `dropout`, a probability.
 
     Examples:
+        >>> from torch import nn
         >>> from foveal.networks import NoBridge, recurrent_stack
         >>> from foveal.networks._bridges import no_memory
         >>> decoder = PlainDecoder(
@@ -158,6 +159,7 @@ class AttentionDecoder(AbstractAttentionDecoder):
             weights of the output layer, and `dropout`, a probability.
 
     Examples:
+        >>> from torch import nn
         >>> from foveal.attention import softmax_attention
         >>> from foveal.networks import InitialStateBridge, recurrent_stack
         >>> stack = recurrent_stack(4, 5)
