@@ -214,7 +214,7 @@ class Automaton:
         return self._moves.targets[places]
 
     def at_least(self, num_tokens: int) -> "Automaton":
-        """Remove the outputs with fewer tokens, by a copy of the states for each token.
+        """Remove the outputs with fewer tokens; this needs a copy of the states for each token.
 
         Args:
             num_tokens: Minimum number of tokens, without the end symbol.

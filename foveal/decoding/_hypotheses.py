@@ -25,7 +25,7 @@ class Hypotheses(NamedTuple):
     tokens: Int[Tensor, "B N T"]
     lengths: Int[Tensor, "B N"]  # including the end symbol
     scores: Float[Tensor, "B N"]  # the ranking scores; -inf if there is no n-th output
-    log_probs: Float[Tensor, "B N T"]  # of each token, by the model; 0 after the end
+    log_probs: Float[Tensor, "B N T"]  # log p(token) of the model; 0 after the end
     weights: Float[Tensor, "B N T S"] | None  # attention weights of each token; 0 after the end
 
     @property

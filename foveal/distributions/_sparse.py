@@ -39,7 +39,7 @@ class AbstractSparseDistribution(AbstractFields):
     def marginals(self) -> Tensor:
         """Compute the probability of each part, in the shape of the scores.
 
-        The marginals are differentiable wherever the support does not change, which is almost everywhere.
+        The marginals are differentiable except where the support changes, that is, almost everywhere.
 
         Returns:
             Probabilities, many of them 0.

@@ -74,8 +74,8 @@ def entmax_marginals(
 
 
 class _Passes:
-    """The passes of one choice. The smoothed maximum takes the place of the log-partition of softmax. This is a
-    class with an alpha, not an object, because torch.compile can trace a class.
+    """The passes of one choice. The smoothed maximum replaces the log-partition of softmax. This is a
+    class with an alpha, not an instance, because torch.compile can trace a class.
     """
 
     alpha: ClassVar[float]

@@ -39,7 +39,7 @@ def _summed(spans: Float[Tensor, "B n n L"], mask: Bool[Tensor, "B n"] | None) -
     highest = torch.where(read_spans(spans, mask), totals, -torch.inf).amax((1, 2))
     highest = torch.where(highest == -torch.inf, 0.0, highest)
     num_words = mask.sum(-1) if mask is not None else spans.shape[1]
-    num_spans = 2 * num_words - 1  # of every tree; for 0 words, the highest score is 0
+    num_spans = 2 * num_words - 1  # in every tree; for 0 words, the highest score is 0
     scores = (totals - highest[:, None, None]).to(spans.dtype)
     return _Summed(scores, labels, highest * num_spans)
 

@@ -102,7 +102,7 @@ class _Round(NamedTuple):
 
     component: Int[Tensor, "B n"]  # of each word
     joined: Bool[Tensor, "B n"]  # components that this round merges with others
-    head: Int[Tensor, "B n"]  # of the arc into a component
+    head: Int[Tensor, "B n"]  # the head of the arc into a component
     word: Int[Tensor, "B n"]
 
 
