@@ -116,7 +116,7 @@ def test_a_figure_of_others_has_a_kind_and_a_source() -> None:
     assert (said["kind"], said["source"]) == ("baseline", "a shared task, README")
     with pytest.raises(ResultsError, match="kind and source must be given together"):
         replace(PLAIN, kind="baseline")
-    with pytest.raises(ResultsError, match="kind must be one of baseline, paper"):
+    with pytest.raises(ResultsError, match="kind must be one of baseline, best system"):
         replace(PLAIN, kind="published", source="somewhere")
 
 
