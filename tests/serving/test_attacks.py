@@ -95,7 +95,7 @@ def test_a_prefix_is_bounded_by_the_longest_output_of_its_input(attacked: Server
     asked = {"run": "transduction", "input": "ab", "prefix": ["A"] * 1000}
     response = attacked.ask("/api/explain", asked, headers=SHOWN)
     assert response.status == 422
-    assert "symbols" in response.data["error"]
+    assert "at most 3 tokens" in response.data["error"]
     forced = {"run": "transduction", "input": "ab", "forced": {"1000": [1, 0]}}
     assert attacked.ask("/api/explain", forced, headers=SHOWN).status == 422
     long = {"run": "transduction", "input": "a" * 800}  # 640,000 weights
