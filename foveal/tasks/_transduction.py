@@ -37,7 +37,7 @@ from ..data import (
 from ..data._batches import move
 from ..data._example import read_alignment
 from ..data.vocabularies._tally import Symbols, Tally
-from ..data.vocabularies._vocabularies import Vocabularies, numbered, required_target, trained
+from ..data.vocabularies._vocabularies import Vocabularies, required_target, trained
 from ..data.vocabularies._vocabulary import UNKNOWN
 from ..errors import ValueRangeError
 from ..metrics import AbstractMetricSpec
@@ -85,7 +85,8 @@ class Transduction(AbstractExplainedWriting[Seq2Seq, "TransductionSpec"]):
         self, spec: "TransductionSpec", vocabularies: Vocabularies, model: Seq2Seq
     ) -> None:
         super().__init__(spec, vocabularies, model)
-        self._tokens = UnseenTokens(self._target, spec.num_slots)
+        self._reads = UnseenTokens(vocabularies.source, spec.num_slots)
+        self._writes = UnseenTokens(self._target, spec.num_slots)
 
     @property
     @override
@@ -101,7 +102,7 @@ class Transduction(AbstractExplainedWriting[Seq2Seq, "TransductionSpec"]):
         source = self._encode_source(example)
         return Encoded(
             source.source,
-            self._tokens.encode(target, self._tokens.slots(self.symbols(example))),
+            self._writes.encode(target, self._slots(example)),
             features=source["features"],
             alignment=alignment,
         )
@@ -174,7 +175,7 @@ class Transduction(AbstractExplainedWriting[Seq2Seq, "TransductionSpec"]):
 
     @override
     def without_each(self, example: Example, tokens: Sequence[str]) -> Float[Tensor, "R T"]:
-        numbers = self._tokens.encode(tokens, self._tokens.slots(self.symbols(example)))
+        numbers = self._writes.encode(tokens, self._slots(example))
         written = [
             END if token == "" else number for token, number in zip(tokens, numbers, strict=True)
         ]
@@ -194,18 +195,17 @@ class Transduction(AbstractExplainedWriting[Seq2Seq, "TransductionSpec"]):
             features = self.vocabularies.features.encode(
                 self.spec.features.encode(example.features)
             )
-        if not self._tokens.num_slots:
-            source = numbered(self.vocabularies.source, self.symbols(example))
-            return Encoded(source, features=features)
-        symbols = self.symbols(example)
-        source = self._tokens.encode(symbols, self._tokens.slots(symbols)) or [UNKNOWN]
+        # Attention needs at least one position, so an empty text becomes one unknown token.
+        source = self._reads.encode(self.symbols(example), self._slots(example)) or [UNKNOWN]
         return Encoded(source, features=features)
+
+    def _slots(self, example: Example) -> dict[str, int]:
+        """Return the ids of the unseen tokens of a source; there are none without copying."""
+        return self._reads.slots(self.symbols(example)) if self.spec.num_slots else {}
 
     @override
     def decode(self, tokens: Iterable[int], example: Example) -> list[str]:
-        if not self._tokens.num_slots:
-            return super().decode(tokens, example)
-        return self._tokens.decode(tokens, self._tokens.slots(self.symbols(example)))
+        return self._writes.decode(tokens, self._slots(example))
 
     @override
     def source_of(self, batch: Seq2SeqBatch) -> Source:

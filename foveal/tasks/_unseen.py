@@ -17,7 +17,7 @@ from ..data.vocabularies._vocabulary import UNKNOWN
 @final
 @dataclass(frozen=True, slots=True)
 class UnseenTokens:
-    """The vocabulary of source and target, extended by slots for unseen tokens.
+    """A vocabulary, extended by slots for unseen tokens; without slots, it is the vocabulary itself.
 
     Examples:
         >>> extended = UnseenTokens(Vocabulary(("a", "b")), 2)
@@ -42,10 +42,16 @@ class UnseenTokens:
 
     def encode(self, tokens: Iterable[str], slots: Mapping[str, int]) -> list[int]:
         """Convert tokens to ids; a token in neither vocabulary nor slots is unknown."""
-        return [slots.get(token, number) for token, number in self._numbered(tokens)]
+        if not slots:  # also for every example of a model that does not copy
+            return self.vocabulary.encode(tokens)
+        tokens = list(tokens)
+        numbers = self.vocabulary.encode(tokens)
+        return [slots.get(token, number) for token, number in zip(tokens, numbers, strict=True)]
 
     def decode(self, numbers: Iterable[int], slots: Mapping[str, int]) -> list[str]:
         """Convert ids to tokens, up to the first end token; an empty slot is unknown."""
+        if not self.num_slots:
+            return self.vocabulary.decode(numbers)
         names = {number: token for token, number in slots.items()}
         found = list[str]()
         for number in numbers:
@@ -57,7 +63,3 @@ class UnseenTokens:
                 is_empty = number >= len(self.vocabulary)
                 found += self.vocabulary.decode([UNKNOWN if is_empty else number])
         return found
-
-    def _numbered(self, tokens: Iterable[str]) -> Iterable[tuple[str, int]]:
-        tokens = list(tokens)
-        return zip(tokens, self.vocabulary.encode(tokens), strict=True)

@@ -150,6 +150,12 @@ class LatentStepper:
         """Return None: a step reads one position, not segments."""
         return None
 
+    def copy_probability(
+        self, state: SteppingState, tokens: Int[Tensor, "B K"]
+    ) -> Float[Tensor, "B K"] | None:
+        """Return None: a step that sums over positions does not copy."""
+        return None
+
     def reorder(self, state: SteppingState, parents: Int[Tensor, "B k"]) -> SteppingState:
         """Select hypotheses: hypothesis k of item b continues `parents[b, k]`; their number may change."""
         return reordered(state, parents)

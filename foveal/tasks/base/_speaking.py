@@ -54,8 +54,6 @@ class Speaking:
         self, state: Any, tokens: Int[Tensor, "B K"]
     ) -> Float[Tensor, "B K"] | None:
         """Return the probability that the next step copies a token of the source."""
-        if isinstance(self._stepper, LatentStepper):
-            return None
         return self._stepper.copy_probability(state, tokens)
 
     def reorder(self, state: Any, parents: Int[Tensor, "B k"]) -> Any:
