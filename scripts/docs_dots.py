@@ -5,15 +5,13 @@ color, and remains distinct in gray print. The colors come from foveal.views.
 """
 
 from collections.abc import Sequence
-from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from jinja2 import ChoiceLoader, Environment, FileSystemLoader, PackageLoader, StrictUndefined
-
+from foveal.views._render import render_text
 from foveal.views._text import SMALL, width
-from foveal.views._theme import DARK, LIGHT
 
+TEMPLATE = Path(__file__).parent / "dots.svg"
 LEFT, RIGHT, TOP, WIDTH = 14.0, 456.0, 8.0, 470
 FONT = 13.0
 LABEL, DOT, GAP = 18.0, 13.0, 8.0  # heights: of a label, of a mark, and between two lines
@@ -77,38 +75,21 @@ def dots(
         {"text": name, "y": y + 58 + 20 * number, "shape": SHAPES[number], "color": number}
         for number, name in enumerate(series)
     ]
-    return (
-        _environment()
-        .get_template("dots.svg")
-        .render(
-            title=title,
-            description=" ".join(_sentence(line, series) for line in lines),
-            width=WIDTH,
-            height=round(y + 48 + 20 * len(legend)),
-            lines=placed,
-            ticks=[{"x": _across(tick, ticks), "text": f"{tick:g}"} for tick in ticks],
-            zero=None if zero is None else _across(zero, ticks),
-            top=TOP,
-            bottom=y,
-            left=LEFT,
-            right=RIGHT,
-            x_label=x_label,
-            legend=legend,
-            light=LIGHT,
-            dark=DARK,
-        )
-    )
-
-
-@cache
-def _environment() -> Environment:
-    folders = (FileSystemLoader(Path(__file__).parent), PackageLoader("foveal.views"))
-    return Environment(
-        loader=ChoiceLoader(folders),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
+    return render_text(
+        TEMPLATE.read_text(encoding="utf-8"),
+        title=title,
+        description=" ".join(_sentence(line, series) for line in lines),
+        width=WIDTH,
+        height=round(y + 48 + 20 * len(legend)),
+        lines=placed,
+        ticks=[{"x": _across(tick, ticks), "text": f"{tick:g}"} for tick in ticks],
+        zero=None if zero is None else _across(zero, ticks),
+        top=TOP,
+        bottom=y,
+        left=LEFT,
+        right=RIGHT,
+        x_label=x_label,
+        legend=legend,
     )
 
 

@@ -4,8 +4,7 @@ from collections.abc import Sequence
 
 from markupsafe import Markup
 
-from foveal.views._render import _environment
-from foveal.views._theme import DARK, LIGHT
+from foveal.views._render import render_text
 
 _TEMPLATE = (
     '{% extends "drawing.svg" %}{% block fits %} fits{% endblock %}'
@@ -15,13 +14,11 @@ _TEMPLATE = (
 
 def svg(title: str, description: str, elements: Sequence[str], width: float, height: float) -> str:
     """Return a drawing of these elements. Screen readers read the title and the description."""
-    template = _environment().from_string(_TEMPLATE)
-    return template.render(
+    return render_text(
+        _TEMPLATE,
         title=title,
         description=description,
         width=f"{width:g}",
         height=f"{height:g}",
         body=Markup("\n".join(elements)),
-        light=LIGHT,
-        dark=DARK,
     )

@@ -30,3 +30,8 @@ def _environment() -> Environment:
 def render(template: str, **values: Any) -> str:
     """Render a template of this package."""
     return _environment().get_template(template).render(values, light=LIGHT, dark=DARK)
+
+
+def render_text(source: str, **values: Any) -> str:
+    """Render the text of a template, which may extend a template of this package."""
+    return _environment().from_string(source).render(values, light=LIGHT, dark=DARK)
