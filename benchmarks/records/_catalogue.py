@@ -67,7 +67,7 @@ def _g2p_best(case: str, baseline: float, reduction: int) -> Reference:
         name="best submission",
         kind="best system",
         source=f"SIGMORPHON 2021 task 1, Ashby et al. 2021, abstract: {reduction} % fewer errors than the baseline, "
-        f"from which this figure is computed; single model or ensemble is not said",
+        f"from which this figure is computed; the abstract does not say whether it is a single model or an ensemble",
         figures={case: round(baseline * (1 - reduction / 100), 1)},
     )
 
