@@ -18,6 +18,7 @@ from ..errors import SpecError
 from ..specs import settings, with_setting
 from ..specs._files import run_file, specs_of
 from ..specs._settings import outside_specs
+from ..tasks.base._text_spec import AbstractTextSpec
 from ..training import Run
 from ..training.checkpoints._inputs import inputs_of
 from ._checks import check_data
@@ -102,6 +103,7 @@ def draft_run(console: Console, asked: Asked) -> Draft:
     draft = _with_all_given(draft, asked.given, recipe=asked.recipe)
     draft.check_model()
     if asked.recipe is None:
+        draft = _with_trained_tokenizers(console, draft)
         _say_findings(console, draft)
     return draft
 
@@ -318,6 +320,17 @@ def whole_path(run: Run, path: str) -> str:
     groups = {known_path.rpartition(".")[0] for known_path in known}
     begun = (f"{start}{path}" for start in ("", "task.", "task.model.", "training."))
     return next((full for full in begun if full in known | groups), path)
+
+
+def _with_trained_tokenizers(console: Console, draft: Draft) -> Draft:
+    """Train the tokenizers that `--set` chose, because the checks of the data read their tokens."""
+    run = draft.planned.run
+    task = run.task
+    if not isinstance(task, AbstractTextSpec) or isinstance(run.train, PreparedCorpus):
+        return draft
+    with working(console, "training the tokenizers"):
+        trained = task.trained_on(draft.train())
+    return draft._replace(planned=draft.planned._replace(run=replace(run, task=trained)))
 
 
 def _say_findings(console: Console, draft: Draft) -> None:

@@ -219,3 +219,16 @@ def test_a_recipe_imports_what_lies_next_to_it(
     done = foveal("fit", "--recipe", recipes / "broken.py", *words, folder=fitted)
     assert "the file imports nowhere_to_be_found, which is neither installed nor in" in done.stderr
     assert done.stderr.count("\n") == 1
+
+
+def test_a_setting_chooses_a_tokenizer_that_needs_training(tmp_path: Path) -> None:
+    write(tmp_path / "train.tsv", WORDS)
+    done = foveal(
+        *("fit", "train.tsv", "--out", "run", "--set", "source=sentencepiece"),
+        *("--set", "source.num_pieces=300", "--set", "training.steps=1"),
+        folder=tmp_path,
+    )
+    assert done.returncode == 0, done.stderr
+    spec = json.loads((tmp_path / "run" / "spec.json").read_text(encoding="utf-8"))
+    assert spec["source"]["kind"] == "sentencepiece"
+    assert spec["source"]["model"]

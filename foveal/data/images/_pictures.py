@@ -120,7 +120,7 @@ def collate_frames(
     channels = {clip.shape[1] for clip in clips}
     if len(channels) != 1:
         raise ShapeError(
-            f"collate_images: images must have the same number of channels, got "
+            f"images of a batch must have the same number of channels, got "
             f"{sorted(channels) or 'no image'}. Read them with the same ImageSpec."
         )
     sizes = [(clip.shape[0], *clip.shape[-2:]) for clip in clips]
