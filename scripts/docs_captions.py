@@ -1,4 +1,4 @@
-"""Captions and alternative texts of the drawings of scripts/docs_pictures.py and docs_curves.py: name -> text.
+"""Captions and alternative texts of drawings (docs_pictures.py, docs_curves.py, docs_dynamics.py): name -> text.
 
 The views of the gallery have theirs in scripts/docs_views.py, since their figures come from results/gallery.
 """
@@ -24,6 +24,25 @@ def _weights(kind: str, text: str = "") -> Caption:
 
 
 DRAWN: dict[str, Caption] = {
+    "gradient_by_cell": Caption(
+        "Gradient norms by distance for cells with 64 units and fresh weights, on random inputs. Orthogonal and identity "
+        "matrices keep the gradient; the forget gates of the LSTM start open.",
+        "Five falling lines: torch's default and the GRU fall fastest, orthogonal and identity slowest",
+    ),
+    "iterated_map": Caption(
+        "The map 3.5 x (1 - x), applied 1, 2, 3 and 6 times.",
+        "Four plots with one, two, four and many hills",
+    ),
+    "attractors": Caption(
+        "The flow of a network with two units. Circles are attractors; a stronger color means a larger gradient over ten "
+        "steps. It is largest on the border between the two basins.",
+        "Arrows that lead to two circles in opposite corners, with a dark band between them",
+    ),
+    "cliff": Caption(
+        "The loss of one recurrent unit after 15 steps, over its weight and bias, and 60 steps of gradient descent from one "
+        "start. Without clipping, one step from the wall ends on the high plain, where the gradient is almost 0.",
+        "Contour plot with a wall, one path that jumps far away and one that follows the wall down",
+    ),
     "categorical": Caption(
         f"A distribution over seven words. {_CELLS} The frame is one sample.",
         "Row of seven cells, one of them framed",

@@ -55,6 +55,7 @@ sys.path[:0] = [str(ROOT / "scripts"), str(ROOT)]  # mkdocs loads only this file
 from audit import audit, table as audit_table  # noqa: E402
 from docs_captions import DRAWN  # noqa: E402
 from docs_curves import CURVES  # noqa: E402
+from docs_dynamics import DYNAMICS  # noqa: E402
 from docs_pictures import PICTURES  # noqa: E402
 from docs_records import drawings, mistakes, origin, record, slices  # noqa: E402
 from docs_shown import shown, shown_drawings  # noqa: E402
@@ -187,7 +188,7 @@ def check_groups(markdown: str, page: str) -> None:
 
 def on_files(files: Any, *, config: Any) -> Any:
     """Called by mkdocs when it has found the pages: add the pictures and the sample pages, drawn now."""
-    for name, draw in (PICTURES | CURVES | drawings() | shown_drawings()).items():
+    for name, draw in (PICTURES | CURVES | DYNAMICS | drawings() | shown_drawings()).items():
         files.append(File.generated(config, f"pictures/{name}.svg", content=draw()))
     for name, draw in PAGES.items():
         files.append(File.generated(config, f"pictures/{name}.html", content=draw()))

@@ -25,3 +25,4 @@ from ._tables import (
     weights_table as weights_table,
 )
 from ._theme import Theme as Theme
+from ._vector_field import vector_field as vector_field

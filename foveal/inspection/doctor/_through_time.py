@@ -48,15 +48,15 @@ class Course(NamedTuple):
 def course(recurrence: Recurrence) -> Course:
     """Run a recurrence again, one step at a time, and measure it."""
     recurrence = _shortened(recurrence)
-    states = _states(recurrence)
+    states = states_of(recurrence)
     hidden = torch.stack([state.hidden for state in states], 1).detach()
     steps = torch.arange(recurrence.inputs.shape[1], device=hidden.device)
     real = steps < recurrence.lengths.unsqueeze(-1)
-    norms = _profile(_log_norms(recurrence, states), recurrence)
+    norms = log_norms(recurrence, states)
     return Course(
         recurrence.name,
         [math.exp(value) for value in norms],
-        _rate(norms),
+        rate(norms),
         _saturated(recurrence, hidden[:, :-1], real),
         _dead(hidden[:, 1:], real),
     )
@@ -74,7 +74,7 @@ def _shortened(recurrence: Recurrence) -> Recurrence:
     )
 
 
-def _states(recurrence: Recurrence) -> list[CellState]:
+def states_of(recurrence: Recurrence) -> list[CellState]:
     """Return the states before the first step and after each step, with h and c separate: `where` makes tensors that
     depend on each other only through the next step.
     """
@@ -93,7 +93,14 @@ def _states(recurrence: Recurrence) -> list[CellState]:
     return states
 
 
-def _log_norms(recurrence: Recurrence, states: list[CellState]) -> Float[Tensor, "B T"]:
+def log_norms(recurrence: Recurrence, states: list[CellState]) -> list[float]:
+    """Return the mean log norm of the gradient by distance from the end, relative to the norm at the end, up to the
+    distance that half of the rows reach.
+    """
+    return _by_distance(_by_step(recurrence, states), recurrence)
+
+
+def _by_step(recurrence: Recurrence, states: list[CellState]) -> Float[Tensor, "B T"]:
     """Return the log norms of the gradient with respect to each state, h and c together."""
     last = states[-1].hidden
     direction = torch.ones_like(last)
@@ -109,21 +116,20 @@ def _log_norms(recurrence: Recurrence, states: list[CellState]) -> Float[Tensor,
     return squares.unflatten(-1, (-1, parts)).sum(-1).sqrt().clamp(min=_TINY).log()
 
 
-def _profile(log_norms: Float[Tensor, "B T"], recurrence: Recurrence) -> list[float]:
-    """Return means by distance from the end, up to the distance that half of the rows reach."""
+def _by_distance(norms: Float[Tensor, "B T"], recurrence: Recurrence) -> list[float]:
     lengths = recurrence.lengths
     if not len(lengths):
         return [0.0]
     farthest = int(lengths.median())
     distance = torch.arange(farthest + 1, device=lengths.device)
     index = lengths.unsqueeze(-1) - distance
-    values = log_norms.gather(1, index.clamp(min=0))
+    values = norms.gather(1, index.clamp(min=0))
     there = index >= 0
     means = torch.where(there, values, 0.0).sum(0) / there.sum(0)
     return (means - means[0]).tolist()
 
 
-def _rate(norms: list[float]) -> float | None:
+def rate(norms: list[float]) -> float | None:
     """Return the slope of a straight line through the logarithms, as a factor."""
     if len(norms) <= _LEAST_DISTANCE:
         return None

@@ -1,0 +1,1 @@
+"""Recurrent networks as dynamical systems: gradients over distance, and the flow of states."""
