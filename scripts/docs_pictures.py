@@ -234,7 +234,7 @@ def _hierarchical() -> str:
     inner = attention.softmax_attention(4, 4, dot)
     layer = attention.HierarchicalAttention(inner, attention.softmax_attention(4, 4, dot))
     memory = attention.sentences_memory(1.5 * _scores(3, 7, 4, seed=5))
-    weights = layer(1.5 * _scores(1, 4, seed=6), layer.remember(memory)).weights[0]
+    weights = layer(1.5 * _scores(1, 4, seed=6), layer.remember(memory)).weights.view(3, 7)
     return _attention(weights, ["sentence 1", "sentence 2", "sentence 3"])
 
 

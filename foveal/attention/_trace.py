@@ -147,12 +147,13 @@ def sentences_trace(
         ShapeError: The weights have fewer queries, sentences or words than the labels.
     """
     longest = max((len(words) for words in sentences), default=0)
-    weights = attended.weights[: len(targets), : len(sentences), :longest]
+    within = attended.words.weights  # (n, Q, w)
+    shape = (within.shape[1], within.shape[0], within.shape[2])
+    weights = attended.weights.view(shape)[: len(targets), : len(sentences), :longest]
     if weights.shape != (len(targets), len(sentences), longest):
         raise ShapeError(
             f"sentences_trace: expected weights for {len(targets)} queries, {len(sentences)} "
-            f"sentences and {longest} words, got {tuple(attended.weights.shape)}. Pass the attended "
-            f"words of one document."
+            f"sentences and {longest} words, got {shape}. Pass the attended words of one document."
         )
     return AttentionTrace(
         kind=kind,

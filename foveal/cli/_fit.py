@@ -59,7 +59,7 @@ def command(
         start_from: Fine-tune: start from the settings and weights of this model. Embeddings are kept for tokens that
             also occur in the new data.
         attention: The attention of the decoder: softmax, sigmoid, segment, path, local, sparsemax, hard, multi_head,
-            latent_hard, latent_monotone or none.
+            hierarchical (with encoder=document), latent_hard, latent_monotone or none.
         settings_given: Change one setting, for example encoder.num_layers=2. Repeat the option for more
             settings. `foveal explain-config` lists all settings.
         minutes: Time limit. The learning rate schedule is fitted to it.

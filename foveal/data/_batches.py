@@ -39,10 +39,10 @@ AnyBatch = TypeVar(
 @final
 @dataclass(frozen=True, eq=False, slots=True)
 class Seq2SeqBatch:
-    """Source sequences and target sequences."""
+    """Source sequences, or documents of n sentences of w words, and target sequences."""
 
-    source: Int[Tensor, "B S"]
-    source_mask: Bool[Tensor, "B S"]
+    source: Int[Tensor, "B *places"]  # (B, S), or (B, n, w)
+    source_mask: Bool[Tensor, "B *places"]
     tokens: Int[Tensor, "B T"]  # begin first
     targets: Int[Tensor, "B T"]  # end last
     mask: Bool[Tensor, "B T"]  # shared by tokens and targets
@@ -205,6 +205,15 @@ def collate_seq2seq(examples: Sequence[Encoded]) -> Seq2SeqBatch:
     )
 
 
+def collate_document_pairs(examples: Sequence[Encoded]) -> Seq2SeqBatch:
+    """Collate documents and target sequences. The source of each example contains its sentences in a row, each followed
+    by an end token.
+    """
+    flat = collate_seq2seq(examples)
+    words, mask = _sentences(flat.source, flat.source_mask)
+    return replace(flat, source=words, source_mask=mask)
+
+
 def collate_labelled(examples: Sequence[Encoded]) -> LabeledBatch:
     """Collate sequences and labels; the target of each example is one id.
 
@@ -237,7 +246,7 @@ def collate_documents(examples: Sequence[Encoded]) -> LabeledBatch:
     end token; the target is one id.
     """
     flat = collate_labelled(examples)
-    words, mask = _sentences(flat, _num_ends(flat).max())
+    words, mask = _sentences(flat.tokens, flat.mask)
     return replace(flat, tokens=words, mask=mask)
 
 
@@ -248,7 +257,7 @@ def collate_questions(examples: Sequence[Encoded]) -> QuestionBatch:
     packed = Packed.pack(examples)
     flat, asked = collate_labelled(packed), packed.column("question")
     width = int(asked.lengths.max(initial=0))
-    facts, facts_mask = _sentences(flat, _num_ends(flat).max(), num_words=width)
+    facts, facts_mask = _sentences(flat.tokens, flat.mask, num_words=width)
     more = facts.shape[-1] - width
     return QuestionBatch(
         facts=facts,
@@ -260,15 +269,11 @@ def collate_questions(examples: Sequence[Encoded]) -> QuestionBatch:
     )
 
 
-def _num_ends(flat: LabeledBatch) -> Int[Tensor, " B"]:
-    return ((flat.tokens == END) & flat.mask).sum(1)
-
-
 def _sentences(
-    flat: LabeledBatch, num_rows: int | Tensor, *, num_words: int = 1
+    tokens: Int[Tensor, "B S"], mask: Bool[Tensor, "B S"], *, num_words: int = 1
 ) -> tuple[Int[Tensor, "B n w"], Bool[Tensor, "B n w"]]:
     """Return one row for each sentence, without its end token and with at least `num_words` positions."""
-    ids, real = flat.tokens.numpy(), flat.mask.numpy()
+    ids, real = tokens.numpy(), mask.numpy()
     ends = (ids == END) & real
     at = np.arange(ids.shape[1])
     # Position of the last end token before each position; -1 in the first sentence.
@@ -277,10 +282,11 @@ def _sentences(
     sentence, word = np.cumsum(ends, axis=1) - ends, at - before - 1
     rows, columns = np.nonzero(real & ~ends)
     places = rows, sentence[rows, columns], word[rows, columns]
-    shape = (len(ids), int(num_rows), max(num_words, int(places[2].max(initial=0)) + 1))
-    words, mask = np.zeros(shape, dtype=ids.dtype), np.zeros(shape, bool)
-    words[places], mask[places] = ids[rows, columns], True
-    return torch.from_numpy(words), torch.from_numpy(mask)
+    num_rows = int(ends.sum(1).max(initial=0))
+    shape = (len(ids), num_rows, max(num_words, int(places[2].max(initial=0)) + 1))
+    words, is_word = np.zeros(shape, dtype=ids.dtype), np.zeros(shape, bool)
+    words[places], is_word[places] = ids[rows, columns], True
+    return torch.from_numpy(words), torch.from_numpy(is_word)
 
 
 def collate_text_pairs(examples: Sequence[Encoded]) -> PairBatch:

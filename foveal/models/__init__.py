@@ -47,6 +47,7 @@ from .parts._attention_specs import (
     AttentionSpec as AttentionSpec,
     HardSpec as HardSpec,
     HeadSelectionSpec as HeadSelectionSpec,
+    HierarchicalSpec as HierarchicalSpec,
     LatentHardSpec as LatentHardSpec,
     LatentMonotoneSpec as LatentMonotoneSpec,
     LocalSpec as LocalSpec,

@@ -10,7 +10,9 @@ show this.
 
 References: Sutskever et al. 2014; Bahdanau et al. 2015; Luong et al. 2015.
 
-Axes: B items of a batch, S tokens of the source, F features, T output tokens.
+With a document encoder, the source has sentences of words. Each word is a position of the memory.
+
+Axes: B items of a batch, S tokens of the source (*places: S, or n sentences of w words), F features, T output tokens.
 """
 
 from dataclasses import dataclass
@@ -23,12 +25,15 @@ from typing_extensions import override
 
 from ..attention import Memory
 from ..errors import ValueRangeError
-from ..networks import AbstractEncoder
+from ..networks import AbstractEncoder, DocumentEncoder
 from ..networks.decoders._recurrent_decoder import AbstractRecurrentDecoder
+from ..networks.encoders._document_encoder import DocumentWordsEncoder
 from ..specs import check, setting
 from ._checks import check_sizes, checked_tokens
 from ._encoder_decoder import AbstractEncoderDecoder, Encode
+from .parts._attention_specs import HierarchicalSpec
 from .parts._decoder_spec import AbstractDecoderSpec, DecoderSpec
+from .parts._document_spec import DocumentEncoderSpec
 from .parts._encoder_specs import EncoderSpec, TextEncoderSpec
 
 _UNKNOWN = 1  # the id of the unknown token: foveal.data.Vocabulary
@@ -37,15 +42,16 @@ _UNKNOWN = 1  # the id of the unknown token: foveal.data.Vocabulary
 class Source(NamedTuple):
     """The input of a model: tokens, and a mask of the real tokens."""
 
-    tokens: Int[Tensor, "B S"]
-    mask: Bool[Tensor, "B S"]
+    tokens: Int[Tensor, "B *places"]
+    mask: Bool[Tensor, "B *places"]
 
 
 @final
 class Seq2Seq(AbstractEncoderDecoder):
     """Generates a text from a text.
 
-    `source` is `(B, S)`: tokens 0 to `source_vocabulary` - 1, after the features from `with_features`.
+    `source` is `(B, S)`: tokens 0 to `source_vocabulary` - 1, after the features from `with_features`; or `(B, n, w)`,
+    sentences of words, for an encoder of documents.
 
     Args:
         encoder: Encodes the features and the source as one sequence of tokens.
@@ -76,8 +82,8 @@ class Seq2Seq(AbstractEncoderDecoder):
     def encode_by(
         self,
         encoder: Encode,
-        source: Int[Tensor, "B S"],
-        source_mask: Bool[Tensor, "B S"] | None,
+        source: Int[Tensor, "B *places"],
+        source_mask: Bool[Tensor, "B *places"] | None,
     ) -> Memory:
         size = self.source_vocabulary + self.num_features
         with checked_tokens("Seq2Seq", size, source_mask, source=source):
@@ -88,7 +94,7 @@ class Seq2Seq(AbstractEncoderDecoder):
         copies = source.masked_fill(source >= self.source_vocabulary, _UNKNOWN)
         if source_mask is not None:
             copies = copies.masked_fill(~source_mask, 0)
-        return memory._replace(copies=copies)
+        return memory._replace(copies=copies.flatten(1))
 
     def with_features(
         self,
@@ -128,8 +134,13 @@ class Seq2SeqSpec:
     """A model that generates a text from a text."""
 
     kind: Literal["seq2seq"] = "seq2seq"
-    encoder: EncoderSpec = setting(TextEncoderSpec(), "encoder of the source")
+    encoder: EncoderSpec | DocumentEncoderSpec = setting(TextEncoderSpec(), "encoder of the source")
     decoder: DecoderSpec | AbstractDecoderSpec = setting(DecoderSpec(), "decoder of the target")
+
+    @property
+    def reads_documents(self) -> bool:
+        """Return whether the source has the shape `(B, n, w)`: n sentences of w words."""
+        return isinstance(self.encoder, DocumentEncoderSpec)
 
     def build(
         self, *, source_vocabulary: int, target_vocabulary: int, num_features: int = 0
@@ -145,7 +156,8 @@ class Seq2SeqSpec:
             The model, in training mode.
 
         Raises:
-            ValueRangeError: The decoder copies, and source and target differ in their number of tokens.
+            ValueRangeError: The decoder copies, and source and target differ in their number of tokens, or its
+                attention needs another encoder.
         """
         check(self)
         check_sizes(
@@ -156,7 +168,14 @@ class Seq2SeqSpec:
                 f"Seq2Seq: a decoder that copies needs one vocabulary for source and target, got {source_vocabulary} "
                 f"and {target_vocabulary} tokens. Build both from one vocabulary, or set decoder.copy to false."
             )
+        if isinstance(self.decoder.attention, HierarchicalSpec) and not self.reads_documents:
+            raise ValueRangeError(
+                f"Seq2Seq: hierarchical attention needs an encoder of documents, got encoder {self.encoder.kind}. "
+                f"Set encoder to document, or decoder.attention to softmax."
+            )
         encoder = self.encoder.build(source_vocabulary + num_features)
+        if isinstance(encoder, DocumentEncoder):
+            encoder = DocumentWordsEncoder(encoder)
         decoder = self.decoder.build(target_vocabulary, encoder.value_size, encoder.summary_size)
         return Seq2Seq(
             encoder, decoder, source_vocabulary=source_vocabulary, num_features=num_features

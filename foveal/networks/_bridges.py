@@ -185,11 +185,7 @@ def summarized(memory: Memory) -> Memory:
     """Add a summary to the memory: the mean of its values, unless it has one."""
     if memory.summary is not None:
         return memory
-    places = memory
-    if memory.layout.kind == "sentences":
-        mask = None if memory.mask is None else memory.mask.flatten(-2)
-        places = Memory(memory.values.flatten(-3, -2), mask)
-    return memory._replace(summary=mean_pooling(places))
+    return memory._replace(summary=mean_pooling(memory))
 
 
 def summary_of(memory: Memory) -> Float[Tensor, "*batch D"]:

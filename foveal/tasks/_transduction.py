@@ -32,13 +32,11 @@ from ..data import (
     TokenizerSpec,
     Vocabulary,
     WhitespaceSpec,
-    collate_seq2seq,
 )
 from ..data._batches import move
 from ..data._example import read_alignment
 from ..data.vocabularies._tally import Symbols, Tally
 from ..data.vocabularies._vocabularies import Vocabularies, required_target, trained
-from ..data.vocabularies._vocabulary import UNKNOWN
 from ..errors import ValueRangeError
 from ..metrics import AbstractMetricSpec
 from ..metrics._metrics import (
@@ -54,20 +52,20 @@ from ..models import Seq2Seq, Seq2SeqSpec
 from ..models._seq2seq import Source
 from ..networks.decoders._steps import TokenLosses
 from ..specs import setting
+from ._source_forms import AbstractSourceForm, DocumentForm, TextForm
 from ._unseen import UnseenTokens
 from .base._evaluation import MainMetric
 from .base._forced import Forced, looked
 from .base._losses import alignment_loss, word_dropout
 from .base._prediction import Loss, PredictionSpec
 from .base._searching import Reading
-from .base._size_classes import settled
 from .base._task import AbstractTask
 from .base._task_spec import Inputs
 from .base._text_spec import AbstractTextSpec
 from .base._writing import Weighted
-from .explaining._erasing import with_each_unknown
 from .explaining._written import AbstractExplainedWriting
 
+_ERASED = 256  # copies of a source that are scored at once
 _LONG_ANSWER = 100  # characters; longer targets are never frequent
 
 
@@ -85,6 +83,7 @@ class Transduction(AbstractExplainedWriting[Seq2Seq, "TransductionSpec"]):
         self, spec: "TransductionSpec", vocabularies: Vocabularies, model: Seq2Seq
     ) -> None:
         super().__init__(spec, vocabularies, model)
+        self._form = spec.form
         self._reads = UnseenTokens(vocabularies.source, spec.num_slots)
         self._writes = UnseenTokens(self._target, spec.num_slots)
 
@@ -109,7 +108,7 @@ class Transduction(AbstractExplainedWriting[Seq2Seq, "TransductionSpec"]):
 
     @override
     def collate(self, examples: Sequence[Encoded]) -> Seq2SeqBatch:
-        return collate_seq2seq(examples)
+        return self._form.collate(examples)
 
     @override
     def loss(self, batch: Seq2SeqBatch, state: Any = None) -> Loss:
@@ -134,7 +133,7 @@ class Transduction(AbstractExplainedWriting[Seq2Seq, "TransductionSpec"]):
         if attention.has_heads:
             weights = weights.mean(-3)
         # Features precede the source. They are never aligned, and may be read at every step.
-        weights = weights[..., -batch.source.shape[1] :]
+        weights = weights[..., -batch.source[0].numel() :]
         others = dict[str, Weighted]()
         if is_aligned and batch.alignment is not None:
             aligned = alignment_loss(weights, batch.alignment, exclusive=attention.is_exclusive)
@@ -165,7 +164,7 @@ class Transduction(AbstractExplainedWriting[Seq2Seq, "TransductionSpec"]):
             (chosen * batch.mask).sum(-1),
             int(batch.mask.sum()),
             int(right.sum()),
-            None if weights is None else looked(weights, batch.mask, source.mask),
+            None if weights is None else looked(weights, batch.mask, source.mask.flatten(1)),
         )
 
     @property
@@ -179,15 +178,24 @@ class Transduction(AbstractExplainedWriting[Seq2Seq, "TransductionSpec"]):
         written = [
             END if token == "" else number for token, number in zip(tokens, numbers, strict=True)
         ]
-        sources = with_each_unknown(self.read([example]).tokens)
+        source = self.read([example])
+        sources = self._form.erased(*source)
+        masks = source.mask.expand_as(sources)
         targets = torch.tensor([written], device=self.device).expand(len(sources), -1)
         before = torch.full_like(targets[:, :1], BEGIN)
         shifted = torch.cat([before, targets[:, :-1]], 1)
-        return self.model.score(sources, None, shifted, targets).log_prob
+        # A document is as large as all its sentences: process some rows at a time.
+        rows = [
+            self.model.score(*some).log_prob
+            for some in zip(
+                *(part.split(_ERASED) for part in (sources, masks, shifted, targets)), strict=True
+            )
+        ]
+        return torch.cat(rows)
 
     @override
     def symbols(self, example: Example) -> list[str]:
-        return self.spec.source.encode(example.text)
+        return self._form.symbols(example)
 
     def _encode_source(self, example: Example) -> Encoded:
         features: list[int] = []
@@ -195,9 +203,9 @@ class Transduction(AbstractExplainedWriting[Seq2Seq, "TransductionSpec"]):
             features = self.vocabularies.features.encode(
                 self.spec.features.encode(example.features)
             )
-        # Attention needs at least one position, so an empty text becomes one unknown token.
-        source = self._reads.encode(self.symbols(example), self._slots(example)) or [UNKNOWN]
-        return Encoded(source, features=features)
+        slots = self._slots(example)
+        sentences = [self._reads.encode(each, slots) for each in self._form.sentences(example)]
+        return Encoded(self._form.joined(sentences), features=features)
 
     def _slots(self, example: Example) -> dict[str, int]:
         """Return the ids of the unseen tokens of a source; there are none without copying."""
@@ -233,24 +241,28 @@ class Transduction(AbstractExplainedWriting[Seq2Seq, "TransductionSpec"]):
     def reading(self, examples: Sequence[Example], settings: PredictionSpec) -> Reading:
         encoded = [self._encode_source(example) for example in examples]
         limits = [self._limit(len(one.source), settings) for one in encoded]
-        source = settled(*self._read(encoded))
-        return Reading(source, limits, source.mask)
+        source = self._form.settled(*self._read(encoded))
+        return Reading(source, limits, self._form.positions(examples, source.mask))
 
     @override
     def size(self, example: Example) -> int:
         return len(self.places(example))
 
     def _read(self, encoded: Sequence[Encoded]) -> Source:
-        return self.source_of(move(collate_seq2seq(encoded), self.device))
+        return self.source_of(move(self._form.collate(encoded), self.device))
 
     @override
     def places(self, example: Example) -> tuple[str, ...]:
         features = [] if self.spec.features is None else self.spec.features.encode(example.features)
-        return (*features, *(self.symbols(example) or [""]))
+        return (*features, *self._form.places(example))
 
     @override
     def layout(self, example: Example) -> Layout:
-        return Layout()
+        return self._form.layout(example)
+
+    @override
+    def shape_class(self, example: Example) -> tuple[int, ...]:
+        return self._form.shape_class(example)
 
     @override
     def limit(self, example: Example, settings: PredictionSpec | None = None) -> int:
@@ -261,7 +273,10 @@ class Transduction(AbstractExplainedWriting[Seq2Seq, "TransductionSpec"]):
         target = self.vocabularies.majority.get("")
         if target is None:
             return {}
-        return {"the most frequent target": target, "a copy of the source": example.text}
+        return {
+            "the most frequent target": target,
+            "a copy of the source": self._form.text(example),
+        }
 
     @override
     def statistics_of(
@@ -344,6 +359,11 @@ class TransductionSpec(AbstractTextSpec[Transduction]):
         return Inputs(features=self.features is not None)
 
     @property
+    def form(self) -> AbstractSourceForm:
+        """Whether a source is one row of tokens, or a document of sentences."""
+        return (DocumentForm if self.model.reads_documents else TextForm)(self.source)
+
+    @property
     def num_slots(self) -> int:
         """Number of ids after the vocabulary for unseen tokens; 0 without copying."""
         return self.unseen_slots if self.model.decoder.copies else 0
@@ -353,11 +373,13 @@ class TransductionSpec(AbstractTextSpec[Transduction]):
     def attention_choices(self) -> tuple[str, ...]:
         # Summing over positions needs a table of vocabulary by length, which is small enough only for words.
         summed = ("segment", "latent_hard", "latent_monotone") if self.outputs == "words" else ()
-        return ("softmax", "sparsemax", *summed)
+        levels = ("hierarchical",) if self.model.reads_documents else ()
+        return ("softmax", "sparsemax", *summed, *levels)
 
     @override
     def build(self, vocabularies: Vocabularies) -> Transduction:
         """Build the task with fresh weights."""
+        self._check()
         model = self.model.build(
             source_vocabulary=len(vocabularies.source) + self.num_slots,
             target_vocabulary=len(vocabularies.target_of("Transduction")) + self.num_slots,
@@ -365,11 +387,21 @@ class TransductionSpec(AbstractTextSpec[Transduction]):
         )
         return Transduction(self, vocabularies, model)
 
+    def _check(self) -> None:
+        """Raise an error for settings that need a source in one row."""
+        given = {"features": self.features is not None, "alignment_weight": self.alignment_weight}
+        for name, is_set in given.items():
+            if is_set and self.model.reads_documents:
+                raise ValueRangeError(
+                    f"Transduction: {name} needs a source that is one text, got the encoder of documents. Set encoder "
+                    f"to text, or leave {name} at its default."
+                )
+
     @override
     def trained_on(self, examples: Iterable[Example]) -> "TransductionSpec":
         return replace(
             self,
-            source=trained(self.source, (example.text for example in examples)),
+            source=trained(self.source, map(self.form.text, examples)),
             target=trained(self.target, (required_target(example) for example in examples)),
         )
 
@@ -377,7 +409,7 @@ class TransductionSpec(AbstractTextSpec[Transduction]):
     def counted(self, example: Example) -> Symbols:
         target = required_target(example)
         return Symbols(
-            self.source.encode(example.text),
+            self.form.symbols(example),
             self.target.encode(target),
             None if self.features is None else self.features.encode(example.features),
             answers=[("", target)] if len(target) <= _LONG_ANSWER else (),

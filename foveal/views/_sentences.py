@@ -6,10 +6,11 @@ Ink shows the total weight of a word, a bar the weight of its sentence (Yang et 
 """
 
 import math
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import NamedTuple, TypeVar
 
-from ..attention import AttentionTrace
+from ..attention import AttentionTrace, Layout
 from ..errors import ShapeError
 from ._ink import Ink, Scale, check_weights, heading, scale_of, strongest
 from ._render import render
@@ -22,6 +23,8 @@ BAR, LINE_WIDTH = 96.0, 420.0
 LINE, BETWEEN = 26.0, 10.0  # the height of a line, and the gap between two sentences
 PADDING = 5.0
 MOST_WORDS = 2000  # in one drawing: nobody would read more
+
+Item = TypeVar("Item")
 
 
 class Word(NamedTuple):
@@ -73,6 +76,22 @@ def words_of(trace: AttentionTrace) -> list[range]:
         last = max((i for i in range(columns) if trace.sources[start + i]), default=-1)
         found.append(range(start, start + last + 1))
     return found
+
+
+def in_a_row(trace: AttentionTrace) -> AttentionTrace:
+    """Return the words of a document as one sequence, without the padding of its sentences."""
+    real = [place for places in words_of(trace) for place in places]
+
+    def chosen(row: Sequence[Item]) -> tuple[Item, ...]:
+        return tuple(row[place] for place in real)
+
+    return replace(
+        trace,
+        sources=chosen(trace.sources),
+        weights=tuple(map(chosen, trace.weights)),
+        best=None if trace.best is None else tuple(map(chosen, trace.best)),
+        layout=Layout(),
+    )
 
 
 class _Cursor:

@@ -181,12 +181,23 @@ def test_hierarchical_weights_are_products() -> None:
     mask = torch.tensor([[[1, 1, 0], [1, 1, 1]], [[1, 0, 0], [0, 0, 0]]]).bool()
     values = torch.randn(2, 2, 3, 4)
     read = attention(torch.randn(2, 5, 3), attention.remember(sentences_memory(values, mask)))
-    assert read.weights.shape == (2, 5, 2, 3)
-    torch.testing.assert_close(read.weights.sum((-1, -2)), torch.ones(2, 5))
-    assert (read.weights[1, :, 1] == 0).all()
+    assert read.weights.shape == (2, 5, 6)
+    torch.testing.assert_close(read.weights.sum(-1), torch.ones(2, 5))
+    by_sentence = read.weights.unflatten(-1, (2, 3))
+    assert (by_sentence[1, :, 1] == 0).all()
     torch.testing.assert_close(
-        read.context, torch.einsum("bqnw,bnwv->bqv", read.weights, values * mask[..., None])
+        by_sentence,
+        read.sentences.weights.squeeze(-2).unsqueeze(-1) * read.words.weights.transpose(1, 2),
     )
+    torch.testing.assert_close(
+        read.context, torch.einsum("bqnw,bnwv->bqv", by_sentence, values * mask[..., None])
+    )
+
+
+def test_hierarchical_attention_needs_sentences() -> None:
+    attention = HierarchicalAttention(softmax_attention(4, 4), softmax_attention(4, 4))
+    with pytest.raises(ShapeError, match="words in sentences, got the layout sequence"):
+        attention(torch.randn(1, 4), Memory(torch.randn(6, 4)))
 
 
 def test_one_head_per_batch_axis() -> None:

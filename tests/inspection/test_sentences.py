@@ -24,7 +24,7 @@ def _real() -> tuple[list[list[float]], str]:
     memory = layer.remember(sentences_memory(3 * torch.randn(3, 4, 6), mask))
     read = layer(torch.randn(1, 4), memory)
     one = sentences_trace(read, kind="hierarchical", sentences=DOCUMENT, targets=["positive"])
-    return read.weights[0].tolist(), sentences(one)
+    return read.weights[0].view(3, 4).tolist(), sentences(one)
 
 
 def test_every_word_has_its_weight_and_every_sentence_its_sum() -> None:

@@ -55,7 +55,7 @@ def test_a_document_is_its_sentences() -> None:
     assert document.words.layout == Layout("sentences", 3, 4)
     levels = HierarchicalAttention(softmax_attention(2, 6), softmax_attention(2, 6))
     read = levels(torch.randn(2, 7, 2), levels.remember(document.words))
-    assert read.weights.shape == (2, 7, 3, 4)
+    assert read.weights.shape == (2, 7, 12)
 
 
 def test_the_words_that_make_a_sentence_can_be_seen() -> None:

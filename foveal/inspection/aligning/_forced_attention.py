@@ -48,13 +48,18 @@ def forced_traces(task: Transduction, examples: Sequence[Example]) -> list[Atten
         A trace for each example.
 
     Raises:
-        ValueRangeError: The decoder has no attention.
+        ValueRangeError: The decoder has no attention, or the model reads documents.
     """
     attention = task.spec.model.decoder.attention
     if attention is None:
         raise ValueRangeError(
             "forced_traces: expected a decoder with attention, got one without. Train a model with "
             "attention, for example decoder.attention=softmax."
+        )
+    if task.spec.model.reads_documents:
+        raise ValueRangeError(
+            "forced_traces: expected a model that reads each source as one text, got a model of documents. Use explain "
+            "for the attention to the words and sentences of a document."
         )
     # Gold alignments of an example are for training only.
     examples = [replace(example, alignment="") for example in examples]

@@ -1,8 +1,9 @@
 """Specs of attentions over a memory.
 
 The members of `PerQueryAttentionSpec` are attentions with independent queries, which can therefore be the
-steps of a decoder. `AttentionSpec` adds multi-head attention and `SummedAttentionSpec`, which reads one
-position at a time and sums over all choices; only decoders support it, because it defines a likelihood.
+steps of a decoder. `AttentionSpec` adds multi-head attention, attention to the sentences and words of a document, and
+`SummedAttentionSpec`, which reads one position at a time and sums over all choices; only decoders support it, because
+it defines a likelihood.
 Syntactic attention builds one tree over all queries, the words of a sentence, and is for encoders.
 
 Each spec builds an attention for queries and values of given widths. The equations are in
@@ -17,6 +18,7 @@ from typing_extensions import override
 
 from ...attention import (
     Attention,
+    HierarchicalAttention,
     MultiHead,
     hard_attention,
     head_selection_attention,
@@ -310,6 +312,43 @@ class MultiHeadSpec(BaseAttentionSpec):
 
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
+class HierarchicalSpec(BaseAttentionSpec):
+    """Attention to the words of each sentence, then to the sentences (Yang et al. 2016).
+
+    The weight of a word is the product of both. The encoder must encode documents.
+    """
+
+    kind: Literal["hierarchical"] = "hierarchical"
+    words: PerQueryAttentionSpec = setting(SoftmaxSpec(), "attention to the words of a sentence")
+    sentences: PerQueryAttentionSpec = setting(SoftmaxSpec(), "attention to the sentences")
+
+    @property
+    @override
+    def is_exclusive(self) -> bool:
+        return self.words.is_exclusive and self.sentences.is_exclusive
+
+    @property
+    @override
+    def most_weight(self) -> float:
+        return self.words.most_weight * self.sentences.most_weight
+
+    def build(self, query_size: int, value_size: int) -> HierarchicalAttention:
+        """Build the attention.
+
+        Args:
+            query_size: Width of a query.
+            value_size: Width of the values of the memory.
+
+        Returns:
+            An attention with new weights, for memories with the layout "sentences".
+        """
+        return HierarchicalAttention(
+            self.words.build(query_size, value_size), self.sentences.build(query_size, value_size)
+        )
+
+
+@final
+@dataclass(frozen=True, kw_only=True, slots=True)
 class LatentHardSpec(BaseAttentionSpec):
     """Attention to any one position at each step, summed out exactly (Wu et al. 2018)."""
 
@@ -345,7 +384,7 @@ class LatentMonotoneSpec(BaseAttentionSpec):
 
 
 SummedAttentionSpec = LatentHardSpec | LatentMonotoneSpec
-AttentionSpec = PerQueryAttentionSpec | MultiHeadSpec | SummedAttentionSpec
+AttentionSpec = PerQueryAttentionSpec | MultiHeadSpec | HierarchicalSpec | SummedAttentionSpec
 
 
 @final

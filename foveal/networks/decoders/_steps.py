@@ -11,7 +11,6 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from ...attention._hierarchical import HierarchicalAttended
 from ..recurrent._layers import map_state
 from ..recurrent._stacks import StackState
 
@@ -22,7 +21,7 @@ class Reading(Protocol):
 
     @property
     def weights(self) -> Tensor:
-        """Return the weights: `(*batch, Q, S)`, or `(*batch, Q, n, w)` over words in sentences."""
+        """Return the weights: `(*batch, Q, S)`, or `(*batch, H, Q, S)` of H heads."""
         ...
 
 
@@ -81,7 +80,7 @@ class Unrolled(NamedTuple):
     def weights(self) -> Tensor | None:
         """Return the weights of all steps; None without attention.
 
-        The shape is `(*batch, T, S)`, or `(*batch, T, n, w)` over words in sentences.
+        The shape is `(*batch, T, S)`, or `(*batch, H, T, S)` of H heads.
         """
         return joined_weights(self.attended)
 
@@ -116,5 +115,4 @@ def joined_weights(attended: tuple[Reading, ...]) -> Tensor | None:
     """Concatenate the weights along the axis of the queries."""
     if not attended:
         return None
-    axis = -3 if isinstance(attended[0], HierarchicalAttended) else -2
-    return torch.cat([reading.weights for reading in attended], axis)
+    return torch.cat([reading.weights for reading in attended], -2)

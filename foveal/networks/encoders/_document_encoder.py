@@ -3,15 +3,20 @@
     h1_ij = RNN1( h1_ij-1, w_ij ),   s_i = h1_i at the last word, or attention over the words
     h2_i  = RNN2( h2_i-1, s_i ),     summary = h2 at the last sentence
 
-References: CS7015 Lecture 16, section 5; Yang et al. 2016, eq. 1 to 7.
+For a decoder, the value of each word is [h1_ij; h2_i], so attention to words also sees the sentence and its context.
 
-Axes: *batch any leading shape, n sentences, w words, V width of a value.
+References: CS7015 Lecture 16, section 5; Yang et al. 2016, eq. 1 to 7; Sordoni et al. 2015 (hierarchical recurrent
+encoder-decoder); Nallapati et al. 2016, section 2.3 (words and sentences for a decoder).
+
+Axes: *batch any leading shape, n sentences, w words of the longest, S = n w positions, V width of a value.
 """
 
 from typing import NamedTuple, final
 
+import torch
 from jaxtyping import Bool, Int
 from torch import Tensor, nn
+from typing_extensions import override
 
 from ...attention import Attended, AttentionPooling, Memory, sentences_memory
 from ...errors import ShapeError
@@ -27,7 +32,7 @@ class Document(NamedTuple):
     """
 
     sentences: Memory  # values (*batch, n, V), summary of the document
-    words: Memory  # values (*batch, n, w, V), the same summary
+    words: Memory  # values (*batch, S, V), sentence by sentence, and the same summary
     attended: Attended | None  # attention of sentences to their words: weights (*batch, n, 1, w)
 
 
@@ -52,7 +57,7 @@ class DocumentEncoder(nn.Module):
         >>> encoder = DocumentEncoder(words, recurrent_stack(5, 6))
         >>> document = encoder(torch.zeros(2, 3, 7, dtype=torch.long))
         >>> document.sentences.values.shape, document.words.values.shape
-        (torch.Size([2, 3, 6]), torch.Size([2, 3, 7, 5]))
+        (torch.Size([2, 3, 6]), torch.Size([2, 21, 5]))
     """
 
     def __init__(
@@ -94,3 +99,36 @@ class DocumentEncoder(nn.Module):
             sentences_memory(words.values, mask)._replace(summary=summary),
             attended,
         )
+
+
+@final
+class DocumentWordsEncoder(AbstractEncoder):
+    """Encodes documents for a decoder: each position is a word, with the state of its sentence.
+
+    Args:
+        document: Encodes words and sentences.
+
+    Examples:
+        >>> from foveal.networks import TextEncoder, recurrent_stack
+        >>> words = TextEncoder(nn.Embedding(9, 4), recurrent_stack(4, 5))
+        >>> encoder = DocumentWordsEncoder(DocumentEncoder(words, recurrent_stack(5, 6)))
+        >>> memory = encoder(torch.zeros(2, 3, 7, dtype=torch.long))
+        >>> memory.values.shape, memory.summary.shape
+        (torch.Size([2, 21, 11]), torch.Size([2, 6]))
+    """
+
+    def __init__(self, document: DocumentEncoder) -> None:
+        super().__init__()
+        self.document = document
+        self.value_size = document.words.value_size + document.value_size
+        self.summary_size = document.summary_size
+
+    @override
+    def forward(
+        self, inputs: Int[Tensor, "*batch n w"], mask: Bool[Tensor, "*batch n w"] | None = None
+    ) -> Memory:
+        sentences, words, _ = self.document(inputs, mask)
+        states = sentences.values.repeat_interleave(inputs.shape[-1], -2)  # (*batch, S, V)
+        if words.mask is not None:
+            states = states.masked_fill(~words.mask.unsqueeze(-1), 0.0)
+        return words._replace(values=torch.cat([words.values, states], -1))

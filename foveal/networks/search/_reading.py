@@ -84,9 +84,7 @@ def check_forced(
     memory: Memory,
 ) -> None:
     """Check that a decoder supports forced weights, and that they match the hypotheses `shape`, (B, K)."""
-    attention = attention_of(decoder)
-    head = attention.attention if isinstance(attention, MultiHead) else attention
-    if not isinstance(head, Attention) or not isinstance(head.reader, _LINEAR):
+    if not _reads_a_sum(attention_of(decoder)):
         raise ValueRangeError(
             f"DecoderStepper: forced weights need a decoder that reads a weighted sum of values, got "
             f"{type(decoder).__name__}. Remove the forced weights, or train with softmax or segment "
@@ -98,6 +96,15 @@ def check_forced(
             f"DecoderStepper: forced weights must have shape {expected}, items, hypotheses and "
             f"positions, got {tuple(forced.shape)}. Pass a weight for every position."
         )
+
+
+def _reads_a_sum(attention: Attends | None) -> bool:
+    """Return whether the context is a sum of the values of the memory, weighted by the attention."""
+    if isinstance(attention, HierarchicalAttention):
+        levels = attention.words, attention.sentences
+        return attention.between is None and all(map(_reads_a_sum, levels))
+    head = attention.attention if isinstance(attention, MultiHead) else attention
+    return isinstance(head, Attention) and isinstance(head.reader, _LINEAR)
 
 
 def attention_of(decoder: AbstractRecurrentDecoder) -> Attends | None:
@@ -117,10 +124,8 @@ def context_with(
     return weights @ memory.values
 
 
-def weights_in_a_row(attention: Attends, reading: Reading) -> Float[Tensor, "B K S"]:
-    """Flatten weights of words in sentences to one row of positions, and average weights of heads."""
-    if isinstance(attention, HierarchicalAttention):
-        return reading.weights.flatten(-2)
+def mean_weights(attention: Attends, reading: Reading) -> Float[Tensor, "B K S"]:
+    """Return one weight for each position: several heads give their mean."""
     return reading.weights.mean(-3) if isinstance(attention, MultiHead) else reading.weights
 
 
@@ -164,7 +169,7 @@ class _AsItIs(AbstractRead):
         if reading is None:
             return Vectors(vectors, None)
         assert isinstance(decoder, AbstractAttentionDecoder)
-        return Vectors(vectors, weights_in_a_row(decoder.attention, reading))
+        return Vectors(vectors, mean_weights(decoder.attention, reading))
 
 
 @final

@@ -19,7 +19,7 @@ from ..decoders._bahdanau import BahdanauDecoder
 from ..decoders._decoder import AbstractDecoder
 from ..decoders._steps import DecoderState
 from ._advancing import prepare_advance
-from ._reading import context_with, prepare_read, weights_in_a_row
+from ._reading import context_with, mean_weights, prepare_read
 
 # Any decoder that predicts a token from one vector.
 Steppable = AbstractDecoder | BahdanauDecoder
@@ -110,7 +110,7 @@ class _Before(AbstractSteps):
         decoder, weights = self._decoder, forced
         if weights is None:
             reading = decoder.attention(self.queries(state, tokens, memory), memory)
-            context, weights = reading.context, weights_in_a_row(decoder.attention, reading)
+            context, weights = reading.context, mean_weights(decoder.attention, reading)
         else:
             context = context_with(decoder.attention, weights, memory)
         before = decoder.with_context(state, context)

@@ -9,6 +9,7 @@ Axes: B examples, N candidates, T target positions, S source positions.
 """
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import Any, Literal, NamedTuple, Protocol, final, runtime_checkable
 
 import torch
@@ -21,7 +22,10 @@ from ...decoding import Automaton, Ensemble, Hypotheses, LengthPenalty, Stepper,
 from ...models._encoder_decoder import AbstractEncoderDecoder, Prepared
 from ._answering import Answers, Search
 from ._prediction import PredictionSpec
+from ._size_classes import by_class
 from ._speaking import Speaking, SpeakingTogether
+
+_LEAST_ROWS = 2  # products of one row use other kernels
 
 
 class Reading(NamedTuple):
@@ -67,6 +71,10 @@ class Member(Protocol):
         """Return the layout of the positions that the encoder reads."""
         ...
 
+    def shape_class(self, example: Example) -> tuple[int, ...]:
+        """Return the size classes of further axes of the input; only inputs that are equal in all share a batch."""
+        ...
+
     @property
     def constraints(self) -> tuple[Automaton, ...]:
         """The constraints on an output."""
@@ -104,6 +112,11 @@ class _Searcher:
         self._kind = None if None in kinds else "+".join(sorted(map(str, kinds)))
 
     def __call__(self, examples: Sequence[Example], settings: PredictionSpec) -> list[Answers]:
+        ask = partial(self._answers, settings)
+        return by_class(ask, examples, self._members[0].shape_class, _LEAST_ROWS)
+
+    def _answers(self, settings: PredictionSpec, examples: Sequence[Example]) -> list[Answers]:
+        """Answer examples whose inputs have one shape class."""
         writer = self._members[0]
         read = [member.reading(examples, settings) for member in self._members]
         limits = [max(each) for each in zip(*(one.limits for one in read), strict=True)]

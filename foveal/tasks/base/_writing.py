@@ -133,6 +133,11 @@ class AbstractWriting(AbstractAnsweringTask[Writer], Generic[Writer, Spec]):
     def layout(self, example: Example) -> Layout:
         """Return the layout of the positions that the encoder produces."""
 
+    def shape_class(self, example: Example) -> tuple[int, ...]:
+        """Return the size classes of further axes of the input; only inputs that are equal in all share a batch."""
+        del example
+        return ()
+
     @abstractmethod
     def limit(self, example: Example, settings: PredictionSpec | None = None) -> int:
         """Return the maximum output length, including the end token."""

@@ -22,6 +22,7 @@ from ...networks.search._stepping_state import SteppingState
 from ..base._prediction import Candidate
 from ..base._speaking import Speaking
 from ..base._writing import AbstractWriting, Spec, Writer
+from ._documents import of_words, real_places, spread
 from ._explanation import Alternative, Branch, ExplainedStep, Explanation, Way
 from ._forcing import forced_rows, prefix_numbers
 from ._watching import Kept, Watched, WatchedState, branch_of
@@ -51,8 +52,10 @@ class _Replayed(NamedTuple):
 
 def _written(task: Writing, example: Example, way: Way) -> Explanation:
     attention, sources = task.spec.model.decoder.attention, task.places(example)
-    first = prefix_numbers(task, way.prefix)
-    rows = forced_rows(task, way.forced, len(sources))
+    first, layout = prefix_numbers(task, way.prefix), task.layout(example)
+    real = real_places(sources, layout)
+    given = forced_rows(task, way.forced, len(real))
+    rows = {step: spread(row, real, len(sources)) for step, row in given.items()}
     with task.answering():
         prepared = task.model.prepare()
         stepper, state = task.stepper(prepared), prepared.start(*task.read([example]))
@@ -66,7 +69,7 @@ def _written(task: Writing, example: Example, way: Way) -> Explanation:
     outputs = [task.decode(lists[n], example) for n in real]
     nbest = _candidates(task, outputs, found.scores[0].tolist(), totals)
     ends = [(lists[n], found.log_probs[0, n, len(lists[n])].item()) for n in real]
-    return Explanation(
+    explanation = Explanation(
         task=task.spec.kind,
         input=task.named(example),
         output=nbest[0].output,
@@ -79,9 +82,10 @@ def _written(task: Writing, example: Example, way: Way) -> Explanation:
         exclusive=attention is not None and attention.is_exclusive,
         best=replayed.best,
         tree=_tree(task, example, watched.kept, ends),
-        layout=task.layout(example),
+        layout=layout,
         picture=task.picture_seen(example),
     )
+    return of_words(explanation)
 
 
 def _search(
