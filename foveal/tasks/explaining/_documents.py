@@ -60,7 +60,7 @@ def of_words(explanation: Explanation) -> Explanation:
         explanation,
         sources=tuple(explanation.sources[place] for place in real),
         steps=steps,
-        best=None if others == () else others[-1].best,
+        best=others[-1].best if others else None,
         layout=Layout(),
         others=others,
     )
