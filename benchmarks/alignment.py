@@ -5,8 +5,8 @@
     python -m benchmarks.alignment --tanaka runs/tanaka           a translation model on gold links
 
 Models that differ only in their attention are trained on the formulas, commands and digits of
-`known_alignments`, without the alignments. With teacher forcing, their attention becomes links by the rule
-of `foveal align`. The benchmark scores these links and the accuracy of the model's free-running outputs.
+`examples.support.known_alignments`, without the alignments. With teacher forcing, their attention becomes links by
+the rule of `foveal align`. The benchmark scores these links and the accuracy of the model's free-running outputs.
 
 `one step later` links a token to the positions attended to by the next step, which has the token as its
 input. If that alignment were better, attention would lag by a step.
@@ -27,6 +27,7 @@ from typing import Any, NamedTuple
 
 from examples.support import DATA
 from examples.support.formulas import draw_examples
+from examples.support.known_alignments import Known, align_formula, draw_digits, read_commands
 from foveal.attention import AttentionTrace
 from foveal.bundles import load_bundle
 from foveal.data import Example, WhitespaceSpec, tsv
@@ -52,7 +53,6 @@ from foveal.models import (
 from foveal.tasks import AbstractTask, PredictionSpec, Transduction, TransductionSpec
 from foveal.training import Run, TrainingSpec
 
-from .known_alignments import Known, align_formula, draw_digits, read_commands
 from .results import Results, Row, digest
 from .timing import use_one_thread
 

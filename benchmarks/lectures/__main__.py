@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 from recipes import (
     attending,
+    attention_losses,
     babi,
     documents,
     entailment,
@@ -21,10 +22,22 @@ from recipes import (
 )
 
 from ..experiments import Experiment, command
-from . import _attending, _by_length, _documents, _entailment, _facts, _formulas, _translation
+from . import (
+    _attending,
+    _attention_losses,
+    _by_length,
+    _documents,
+    _entailment,
+    _facts,
+    _formulas,
+    _translation,
+)
 
 EXPERIMENTS = {
     _attending.NAME: Experiment(attending.recipe, attending.CASES, (1, 2, 3), _attending.score),
+    _attention_losses.NAME: Experiment(
+        attention_losses.recipe, attention_losses.CASES, (1, 2, 3), _attention_losses.score
+    ),
     _formulas.NAME: Experiment(
         tree_transduction.recipe, tree_transduction.CASES, (1, 2, 3), _formulas.score
     ),

@@ -2,9 +2,10 @@
 
     loss = - sum over t of log p(y_t | y_<t, x)  (smoothed)
            + alignment_weight * alignment loss
+           + doubly_stochastic * sum over s of (1 - sum over t of w[t, s])^2
            + coverage * sum over t, s of min(w[t, s], weight that s received before t)
 
-Reference: See et al. 2017 (coverage).
+References: Xu et al. 2015 (doubly stochastic); See et al. 2017 (coverage).
 
 Axes: B examples, T target positions, S source positions.
 """
@@ -56,7 +57,7 @@ from ._source_forms import AbstractSourceForm, DocumentForm, TextForm
 from ._unseen import UnseenTokens
 from .base._evaluation import MainMetric
 from .base._forced import Forced, looked
-from .base._losses import alignment_loss, word_dropout
+from .base._losses import alignment_loss, doubly_stochastic_loss, word_dropout
 from .base._prediction import Loss, PredictionSpec
 from .base._searching import Reading
 from .base._task import AbstractTask
@@ -122,13 +123,13 @@ class Transduction(AbstractExplainedWriting[Seq2Seq, "TransductionSpec"]):
     @override
     def _others(self, batch: Seq2SeqBatch, scored: TokenLosses) -> dict[str, Weighted]:
         spec, is_aligned = self.spec, batch.alignment is not None and self.spec.alignment_weight > 0
-        if not (is_aligned or spec.coverage):
+        if not (is_aligned or spec.doubly_stochastic or spec.coverage):
             return {}
         attention, weights = spec.model.decoder.attention, scored.weights
         if attention is None or weights is None:
             raise ValueRangeError(
-                "Transduction: alignment_weight and coverage need a decoder with attention, got one without. Set "
-                "decoder.attention to softmax, or both to 0."
+                "Transduction: alignment_weight, doubly_stochastic and coverage need a decoder with attention, "
+                "got one without. Set decoder.attention to softmax, or the three weights to 0."
             )
         if attention.has_heads:
             weights = weights.mean(-3)
@@ -138,6 +139,9 @@ class Transduction(AbstractExplainedWriting[Seq2Seq, "TransductionSpec"]):
         if is_aligned and batch.alignment is not None:
             aligned = alignment_loss(weights, batch.alignment, exclusive=attention.is_exclusive)
             others["alignment"] = Weighted(spec.alignment_weight, aligned)
+        if spec.doubly_stochastic:
+            once = doubly_stochastic_loss(weights, batch.mask, batch.source_mask)
+            others["doubly_stochastic"] = Weighted(spec.doubly_stochastic, once)
         if spec.coverage:
             others["coverage"] = Weighted(spec.coverage, coverage_loss(weights, batch.mask).sum())
         return others
@@ -341,6 +345,11 @@ class TransductionSpec(AbstractTextSpec[Transduction]):
     )
     alignment_weight: float = setting(
         0.0, "weight of the loss that compares attention with given alignments; 0: off", at_least=0
+    )
+    doubly_stochastic: float = setting(
+        0.0,
+        "weight of the loss for reading every position once (Xu et al. 2015); 0: off",
+        at_least=0,
     )
     coverage: float = setting(
         0.0, "weight of the loss for reading a position again (See et al. 2017); 0: off", at_least=0

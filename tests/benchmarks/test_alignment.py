@@ -6,7 +6,7 @@ from random import Random
 import pytest
 
 from benchmarks import alignment
-from benchmarks.known_alignments import draw_digits
+from examples.support.known_alignments import draw_digits
 from benchmarks.results import Results
 
 pytestmark = pytest.mark.slow

@@ -4,7 +4,7 @@ from random import Random
 
 import pytest
 
-from benchmarks.known_alignments import (
+from examples.support.known_alignments import (
     NAMES,
     align_command,
     align_formula,
