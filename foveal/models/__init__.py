@@ -28,6 +28,10 @@ from ._parser import (
     ParserSpec as ParserSpec,
     Parses as Parses,
 )
+from ._picture_classifier import (
+    ImageClassifierSpec as ImageClassifierSpec,
+    VideoClassifierSpec as VideoClassifierSpec,
+)
 from ._reading_steps import (
     ChainStepsSpec as ChainStepsSpec,
     SoftStepsSpec as SoftStepsSpec,
@@ -39,7 +43,6 @@ from ._tagger import (
     Tagger as Tagger,
     TaggerSpec as TaggerSpec,
 )
-from ._video_classifier import VideoClassifierSpec as VideoClassifierSpec
 from ._vqa_model import VQAModelSpec as VQAModelSpec
 from .parts._attention_specs import (
     AbstractAttentionSpec as AbstractAttentionSpec,

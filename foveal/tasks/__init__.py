@@ -43,6 +43,10 @@ from .explaining._explanation import (
 )
 from .pictures._captioning import Captioning as Captioning, CaptioningSpec as CaptioningSpec
 from .pictures._distortion import DistortionSpec as DistortionSpec
+from .pictures._image_classification import (
+    ImageClassification as ImageClassification,
+    ImageClassificationSpec as ImageClassificationSpec,
+)
 from .pictures._video_classification import (
     VideoClassification as VideoClassification,
     VideoClassificationSpec as VideoClassificationSpec,

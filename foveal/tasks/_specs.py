@@ -9,6 +9,7 @@ from ._tagging import TaggingSpec
 from ._transduction import TransductionSpec
 from .base._task_spec import AbstractTaskSpec
 from .pictures._captioning import CaptioningSpec
+from .pictures._image_classification import ImageClassificationSpec
 from .pictures._video_classification import VideoClassificationSpec
 from .pictures._visual_question_answering import VisualQuestionAnsweringSpec
 
@@ -22,6 +23,7 @@ TaskSpec = (
     | QuestionAnsweringSpec
     | CaptioningSpec
     | VisualQuestionAnsweringSpec
+    | ImageClassificationSpec
     | VideoClassificationSpec
     | AbstractTaskSpec
 )

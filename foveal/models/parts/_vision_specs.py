@@ -18,7 +18,9 @@ from ._recurrent_spec import AbstractRecurrentSpec, RecurrentSpec
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ImageEncoderSpec(AbstractImageEncoderSpec):
-    """A small convolutional network; with `rows`, also a recurrent network along each row of its grid."""
+    """A small convolutional network; with `blocks`, a deeper one; with `rows`, also a recurrent network along each row
+    of its grid.
+    """
 
     kind: Literal["image"] = "image"
     num_channels: int = setting(3, "1 for gray, 3 for color", at_least=1)
@@ -34,6 +36,10 @@ class ImageEncoderSpec(AbstractImageEncoderSpec):
     norm: Literal["layer", "batch"] = setting(
         "layer",
         "normalization over the channels of a position, or over the batch, which learns faster on mostly blank images",
+    )
+    blocks: int = setting(0, "blocks of two convolutions after each stage", at_least=0)
+    residual: bool = setting(
+        True, "each block adds its input to its output, y = x + W2 phi(W1 x) (He et al. 2016)"
     )
 
     @override
@@ -51,6 +57,8 @@ class ImageEncoderSpec(AbstractImageEncoderSpec):
             rows=None if self.rows is None else self.rows.build(self.sizes[-1]),
             positions=self.positions,
             norm=self.norm,
+            blocks=self.blocks,
+            residual=self.residual,
         )
 
     @property
