@@ -1,7 +1,8 @@
 """Recommend a whole spec for a corpus of images, with a reason for every setting that is not a default.
 
     images and questions     visual question answering: the answer is one of the answers in the training set
-    images and few labels    captioning, where an output is correct or wrong as a whole
+    images and few labels    image classification
+    images and other texts   captioning, where an output is correct or wrong as a whole
     images and captions      captioning, where many different outputs can be correct
 
 The settings come from the measured recipes for easy-VQA and for captions of scenes. Photographs need more: larger
@@ -18,12 +19,14 @@ from ..models import (
     BilinearSpec,
     CaptionerSpec,
     DecoderSpec,
+    ImageClassifierSpec,
     ImageEncoderSpec,
     SoftmaxSpec,
     TextEncoderSpec,
     VQAModelSpec,
 )
 from ..tasks.pictures._captioning import CaptioningSpec
+from ..tasks.pictures._image_classification import ImageClassificationSpec
 from ..tasks.pictures._visual_question_answering import VisualQuestionAnsweringSpec
 from ._inferring import infer_tokenizer
 from ._recommending import Reason, Recommendation
@@ -57,26 +60,29 @@ def recommend_pictures(examples: Iterable[Example]) -> Recommendation:
     num = sum(1 for _ in examples)
     image = ImageSpec(height=_SIDE, width=_SIDE)
     reasons = [Reason("image", f"images of at most {_SIDE} x {_SIDE} pixels {_SECONDS}")]
+    labels = set(targets)
+    task: VisualQuestionAnsweringSpec | ImageClassificationSpec | CaptioningSpec
     if all(isinstance(example.source, PictureQuestion) for example in sample):
-        task = VisualQuestionAnsweringSpec(
-            image=image,
-            model=VQAModelSpec(
-                encoder=ImageEncoderSpec(sizes=(16, 32, 64, 64)),
-                question=TextEncoderSpec(embedding_size=32, hidden_size=32, dropout=0.0),
-                hidden_size=64,
-            ),
-        )
-        kind = f"questions about images, {len(set(targets))} different answers"
+        task = _questions(image)
+        kind = f"questions about images, {len(labels)} different answers"
         reasons.append(
             Reason(
                 "model.encoder.sizes",
                 "four stages: the receptive field has 31 pixels, enough for small shapes",
             )
         )
+    elif len(labels) * _MIN_PER_LABEL <= len(targets):
+        task = ImageClassificationSpec(image=image, model=_classifier())
+        kind = f"labels of images, {len(labels)} different labels"
+        reasons.append(
+            Reason(
+                "model.encoder.blocks",
+                "a residual block after each stage: deeper, and no harder to train",
+            )
+        )
     else:
         tokenizer = infer_tokenizer(targets, side="target")
-        few = len(set(targets)) * _MIN_PER_LABEL <= len(targets)
-        is_free = not few and mean(len(target.split()) for target in targets) >= _MANY_WORDS
+        is_free = mean(len(target.split()) for target in targets) >= _MANY_WORDS
         task = CaptioningSpec(
             image=image,
             target=tokenizer.spec,
@@ -84,8 +90,8 @@ def recommend_pictures(examples: Iterable[Example]) -> Recommendation:
             model=_captioner(dropout=0.0 if num > _MOST_SAMPLED else 0.3),
             label_smoothing=0.03,
         )
-        what = "labels" if few else "captions" if is_free else "texts"
-        kind = f"{what} of images, {len(set(targets))} different {what}"
+        what = "captions" if is_free else "texts"
+        kind = f"{what} of images, {len(labels)} different {what}"
         reasons.append(Reason("target", tokenizer.reason))
     reasons.insert(0, Reason("kind", f"{task.kind}: {kind} in {len(sample)} examples"))
     training = {
@@ -99,6 +105,25 @@ def recommend_pictures(examples: Iterable[Example]) -> Recommendation:
         f"{num} training examples: this gives about the number of updates that measured runs needed"
     )
     return Recommendation(task, training, (*reasons, Reason("training.epochs", why)))
+
+
+def _questions(image: ImageSpec) -> VisualQuestionAnsweringSpec:
+    """Return the task of the recipe for questions about shapes."""
+    return VisualQuestionAnsweringSpec(
+        image=image,
+        model=VQAModelSpec(
+            encoder=ImageEncoderSpec(sizes=(16, 32, 64, 64)),
+            question=TextEncoderSpec(embedding_size=32, hidden_size=32, dropout=0.0),
+            hidden_size=64,
+        ),
+    )
+
+
+def _classifier() -> ImageClassifierSpec:
+    """Return a residual network whose attention shows the cells that decided."""
+    return ImageClassifierSpec(
+        encoder=ImageEncoderSpec(sizes=(16, 32, 64), norm="batch", blocks=1), dropout=0.1
+    )
 
 
 def _captioner(dropout: float) -> CaptionerSpec:

@@ -6,8 +6,8 @@ from random import Random
 import pytest
 
 from benchmarks import alignment
-from examples.support.known_alignments import draw_digits
 from benchmarks.results import Results
+from examples.support.known_alignments import draw_digits
 
 pytestmark = pytest.mark.slow
 

@@ -4,6 +4,8 @@ from random import Random
 
 import pytest
 
+from examples.support import DATA
+from examples.support.formulas import draw_examples
 from examples.support.known_alignments import (
     NAMES,
     align_command,
@@ -11,8 +13,6 @@ from examples.support.known_alignments import (
     draw_digits,
     read_commands,
 )
-from examples.support import DATA
-from examples.support.formulas import draw_examples
 
 
 def test_a_symbol_of_a_formula_comes_from_the_same_symbol() -> None:

@@ -19,6 +19,7 @@ from foveal.inspection.explaining._explanation_page import explanation_page
 from foveal.models import (
     ClassifierSpec,
     DecomposableAttentionSpec,
+    ImageClassifierSpec,
     ImageEncoderSpec,
     LanguageModelSpec,
     MemoryNetworkSpec,
@@ -32,6 +33,7 @@ from foveal.specs._annotations import members_of, specs_among
 from foveal.specs._fields import kind_of
 from foveal.tasks import (
     ClassificationSpec,
+    ImageClassificationSpec,
     LanguageModelingSpec,
     PairClassificationSpec,
     ParsingSpec,
@@ -99,6 +101,12 @@ TASKS: dict[str, tuple[Any, Callable[[Path], list[Example]]]] = {
             image=IMAGE, model=VQAModelSpec(encoder=ImageEncoderSpec(sizes=(8, 8)))
         ),
         lambda folder: questions(folder)[:12],
+    ),
+    "image_classification": (
+        ImageClassificationSpec(
+            image=IMAGE, model=ImageClassifierSpec(encoder=ImageEncoderSpec(sizes=(8, 8), blocks=1))
+        ),
+        lambda folder: bars(folder, 12, most=1),
     ),
     "video_classification": (
         VideoClassificationSpec(image=IMAGE, model=VideoClassifierSpec(encoder=FRAMES)),

@@ -21,6 +21,7 @@ from foveal.models import (
     HardSpec,
     HeadSelectionSpec,
     HeadsSpec,
+    ImageClassifierSpec,
     ImageEncoderSpec,
     LanguageModelSpec,
     LatentHardSpec,
@@ -253,6 +254,13 @@ def test_a_captioner_obeys_the_laws() -> None:
     encoder = ImageEncoderSpec(num_channels=2, sizes=(3, 4))
     spec = CaptionerSpec(encoder=encoder, decoder=decoder())
     check_model(spec.build(vocabulary=7), torch.rand(4, 2, 9, 11), tokens(4, 3, below=7), aligned=1)
+
+
+@pytest.mark.parametrize("pooling", ["mean", SoftmaxSpec()])
+def test_an_image_classifier_obeys_the_laws(pooling: Any) -> None:
+    encoder = ImageEncoderSpec(num_channels=2, sizes=(3, 4), blocks=1)
+    spec = ImageClassifierSpec(encoder=encoder, pooling=pooling)
+    check_model(spec.build(num_classes=3), torch.rand(4, 2, 9, 11))
 
 
 @pytest.mark.parametrize(

@@ -74,7 +74,7 @@ def test_an_image_encodes_the_same_whatever_surrounds_it(
 ) -> None:
     torch.manual_seed(3)
     rows = recurrent_stack(8, 3, bidirectional=True) if with_rows else None
-    encoder = ImageEncoder(2, sizes=(4, 6, 8), rows=rows, positions=with_rows, norm=norm)
+    encoder = ImageEncoder(2, sizes=(4, 6, 8), rows=rows, positions=with_rows, norm=norm, blocks=1)
     encoder(torch.randn(4, 2, 16, 12))  # updates the running statistics, if any
     encoder.eval()
     for height, width in ((5, 9), (8, 8), (11, 3)):
@@ -86,6 +86,26 @@ def test_an_image_encodes_the_same_whatever_surrounds_it(
         assert memory.layout == Layout("grid", 2, 2)
         assert_near(memory.values[memory.mask], alone.values)
         assert_near(memory.summary, alone.summary)
+
+
+def test_a_residual_block_adds_its_input() -> None:
+    """A residual block is x + W2 phi(W1 x); without the sum, it is a stack of two convolutions."""
+    torch.manual_seed(4)
+    deep, flat = ImageEncoder(1, sizes=(4,), blocks=1), ImageEncoder(1, sizes=(4,))
+    flat.convolutions.load_state_dict(deep.convolutions.state_dict())
+    image = torch.randn(2, 1, 8, 8)
+    block = deep.blocks[0][0]
+    x = flat(image).values.movedim(-1, -2).reshape(2, 4, 4, 4)
+
+    def normed(norm: torch.nn.Module, features: torch.Tensor) -> torch.Tensor:
+        return norm(features.movedim(1, -1)).movedim(-1, 1)
+
+    change = normed(
+        block.second_norm, block.second(normed(block.first_norm, block.first(x)).relu())
+    )
+    assert_near(deep(image).values.movedim(-1, -2).reshape(2, 4, 4, 4), x + change)
+    block.residual = False
+    assert_near(deep(image).values.movedim(-1, -2).reshape(2, 4, 4, 4), change.relu())
 
 
 def test_strides_divide_height_and_width_each_by_its_own() -> None:

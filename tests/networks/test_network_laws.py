@@ -115,6 +115,8 @@ def test_an_image_encoder_obeys_the_laws() -> None:
         ImageEncoder(2, sizes=(4, 6)),
         ImageEncoder(2, sizes=(4, 6), strides=((2, 2), (2, 1)), rows=rows, positions=True),
         ImageEncoder(2, sizes=(4, 6), norm="batch").eval(),
+        ImageEncoder(2, sizes=(4, 6), blocks=2),
+        ImageEncoder(2, sizes=(4, 6), norm="batch", blocks=1, residual=False).eval(),
     ):
         check_encoder(encoder, torch.randn(4, 2, 9, 6), (4, 9, 6), over=lambda mask: mask[:, None])
 

@@ -18,6 +18,7 @@ from foveal.models import (
     CaptionerSpec,
     DecoderSpec,
     FramesEncoderSpec,
+    ImageClassifierSpec,
     ImageEncoderSpec,
     LocalSpec,
     SoftmaxSpec,
@@ -28,6 +29,7 @@ from foveal.models import (
 from foveal.models.parts._vision_specs import VectorFrameSpec
 from foveal.tasks import (
     CaptioningSpec,
+    ImageClassificationSpec,
     PredictionSpec,
     VideoClassificationSpec,
     VisualQuestionAnsweringSpec,
@@ -122,6 +124,23 @@ def test_an_image_counts_for_each_of_its_questions(tmp_path: Path) -> None:
         assert len(batch.pictures) == 3
         alone = [task.loss(task.collate([task.encode(example)])).total for example in examples]
         torch.testing.assert_close(task.loss(batch).total, torch.stack(alone).sum())
+
+
+@pytest.mark.parametrize("pooling", [SoftmaxSpec(), "mean"])
+def test_images_are_labelled(pooling: Any, tmp_path: Path) -> None:
+    examples = bars(tmp_path / "bars", 40, most=1)
+    torch.manual_seed(0)
+    encoder = ImageEncoderSpec(sizes=(8, 16), blocks=1)
+    spec = ImageClassificationSpec(
+        image=IMAGE, model=ImageClassifierSpec(encoder=encoder, pooling=pooling)
+    )
+    task = spec.build_from(examples)
+    if pooling == "mean":
+        assert task.predict(examples[:1], TRACED)[0].trace is None
+        return
+    train(task, examples, epochs=12, rate=1e-2)
+    assert task.evaluate(examples).value > 90
+    check(task, examples, tmp_path)
 
 
 @pytest.mark.parametrize("pooling", [SoftmaxSpec(), LocalSpec(window=2.0), "summary"])

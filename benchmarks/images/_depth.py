@@ -1,0 +1,40 @@
+"""Classification of shapes by encoders of several depths, with and without residual connections.
+
+results/residual_depth.json
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from foveal.tasks import ImageClassification
+from recipes import residual_depth
+
+from ..records._fitting import COST, folder_of
+from ._scored import Scored, score_cases
+
+NAME = "residual_depth"
+
+
+def score(cases: Sequence[str], seeds: Sequence[int], runs: Path, results: Path) -> None:
+    """Write the results file for the cases that were fitted with all seeds, and keep its other cases."""
+    fitted = [
+        case
+        for case in cases
+        if all((folder_of(runs, NAME, case, seed) / COST).exists() for seed in seeds)
+    ]
+    folders = (runs, results)
+    score_cases(
+        NAME, residual_depth.recipe, fitted, seeds, folders, aims={}, more=_convolutions, data={}
+    )
+
+
+def _convolutions(case: str, scored: Scored) -> Mapping[str, tuple[float, str]]:
+    """Return the depth of the encoder, and the accuracy on the training images."""
+    del case
+    task = scored.task
+    assert isinstance(task, ImageClassification)
+    encoder = task.spec.model.encoder
+    assert encoder.kind == "image"
+    depth = len(encoder.sizes) * (1 + 2 * encoder.blocks)
+    seen = task.evaluate(list(residual_depth.part("train")))
+    return {"convolutions": (float(depth), ""), "accuracy in training": (seen.value, "%")}
