@@ -6,6 +6,8 @@ results/residual_depth.json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from torch.nn import Conv2d
+
 from foveal.tasks import ImageClassification
 from recipes import residual_depth
 
@@ -33,8 +35,6 @@ def _convolutions(case: str, scored: Scored) -> Mapping[str, tuple[float, str]]:
     del case
     task = scored.task
     assert isinstance(task, ImageClassification)
-    encoder = task.spec.model.encoder
-    assert encoder.kind == "image"
-    depth = len(encoder.sizes) * (1 + 2 * encoder.blocks)
+    depth = sum(isinstance(part, Conv2d) for part in task.model.modules())
     seen = task.evaluate(list(residual_depth.part("train")))
     return {"convolutions": (float(depth), ""), "accuracy in training": (seen.value, "%")}

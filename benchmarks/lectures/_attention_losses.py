@@ -62,9 +62,9 @@ def _scored(examples: Sequence[Example], folders: Sequence[Path]) -> Scored:
         task = load_bundle(folder)
         assert isinstance(task, Transduction)
         exact.append(task.evaluate(examples).statistics["exact_match"])
-        for values, rule in ((aer, "posterior"), (largest, "argmax")):
-            links = [pair.links for pair in align(task, examples, by=rule)]
-            values.append(alignment_scores(links, gold).aer.value)
+        likely, chosen = align(task, examples), align(task, examples, by="argmax")
+        for values, pairs in ((aer, likely), (largest, chosen)):
+            values.append(alignment_scores([pair.links for pair in pairs], gold).aer.value)
     return Scored(exact, aer, largest, [Cost.load(folder) for folder in folders])
 
 

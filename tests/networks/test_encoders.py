@@ -23,6 +23,7 @@ from foveal.networks import (
     TreeEncoder,
     recurrent_stack,
 )
+from foveal.networks.encoders._blocks import Block
 
 
 def assert_near(found: Tensor | None, expected: Tensor | None) -> None:
@@ -94,7 +95,7 @@ def test_a_residual_block_adds_its_input() -> None:
     deep, flat = ImageEncoder(1, sizes=(4,), blocks=1), ImageEncoder(1, sizes=(4,))
     flat.convolutions.load_state_dict(deep.convolutions.state_dict())
     image = torch.randn(2, 1, 8, 8)
-    block = deep.blocks[0][0]
+    (block,) = (part for part in deep.modules() if isinstance(part, Block))
     x = flat(image).values.movedim(-1, -2).reshape(2, 4, 4, 4)
 
     def normed(norm: torch.nn.Module, features: torch.Tensor) -> torch.Tensor:

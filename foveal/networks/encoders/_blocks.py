@@ -60,6 +60,32 @@ class Block(nn.Module):
         return cleared(features + change if self.residual else relu(change), real)
 
 
+@final
+class BlockStack(nn.Module):
+    """Any number of blocks, one after the other.
+
+    Args:
+        size: Number of channels.
+        num_blocks: Number of blocks; with 0, the stack returns its input.
+        norm: Normalization of each block.
+        residual: Each block adds its input to its output.
+    """
+
+    def __init__(self, size: int, num_blocks: int, *, norm: NormKind, residual: bool) -> None:
+        super().__init__()
+        self.blocks = nn.ModuleList(
+            Block(size, norm=norm, residual=residual) for _ in range(num_blocks)
+        )
+
+    def forward(
+        self, features: Float[Tensor, "B C h w"], real: Bool[Tensor, "B h w"] | None
+    ) -> Float[Tensor, "B C h w"]:
+        """Apply all blocks to features with a mask of the real positions."""
+        for block in self.blocks:
+            features = block(features, real)
+        return features
+
+
 def build_norm(kind: NormKind, size: int) -> nn.Module:
     """Return a layer that normalizes over the channels of a position, or over the positions of a batch."""
     return nn.LayerNorm(size) if kind == "layer" else BatchNorm(size)

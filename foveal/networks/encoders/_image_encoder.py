@@ -33,7 +33,7 @@ from ...attention import Memory, grid_memory
 from ...errors import ShapeError
 from .._bridges import summarized
 from ..recurrent._stacks import RecurrentStack
-from ._blocks import Block, NormKind, build_norm, cleared, normed
+from ._blocks import BlockStack, NormKind, build_norm, cleared, normed
 from ._encoder import AbstractEncoder
 
 # Unit of rows and columns in pixels; it scales them to about the range of the pixel values.
@@ -101,8 +101,7 @@ class ImageEncoder(AbstractEncoder):
         )
         self.norms = nn.ModuleList(build_norm(norm, size) for size in sizes[1:])
         self.blocks = nn.ModuleList(
-            nn.ModuleList(Block(size, norm=norm, residual=residual) for _ in range(blocks))
-            for size in sizes
+            BlockStack(size, blocks, norm=norm, residual=residual) for size in sizes
         )
         self.rows = rows
         self.value_size = self.summary_size = sizes[-1] if rows is None else rows.output_size
@@ -129,8 +128,7 @@ class ImageEncoder(AbstractEncoder):
             if number > 0:
                 features = normed(self.norms[number - 1], features, real)
             features = cleared(relu(features), real)
-            for block in self.blocks[number]:
-                features = block(features, real)
+            features = self.blocks[number](features, real)
         grid = features.movedim(-3, -1)
         if self.rows is not None:
             grid = self.rows(grid, real).outputs

@@ -7,7 +7,6 @@ The source of an example is a `Picture`. Folders of images, one for each label, 
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Literal, final
 
 from typing_extensions import override
@@ -29,9 +28,8 @@ from ._pictures import AbstractView, view_of
 class ImageClassification(AbstractPictureLabeling["ImageClassificationSpec"]):
     """Classification of images."""
 
-    @cached_property
     @override
-    def view(self) -> AbstractView:
+    def _build_view(self) -> AbstractView:
         return view_of("ImageClassificationSpec", self.spec.image, self.spec.model.encoder)
 
 

@@ -7,6 +7,7 @@ Axes: B examples, F frames of a clip, C channels, h and w height and width in pi
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
@@ -55,10 +56,14 @@ Spec = TypeVar("Spec", bound=PictureLabelingSpec)
 class AbstractPictureLabeling(AbstractLabeling[PictureClassifier, Spec]):
     """A task with one label per picture; its view reads and pads the pictures."""
 
-    @property
-    @abstractmethod
+    @cached_property
     def view(self) -> AbstractView:
         """The view that reads and pads pictures."""
+        return self._build_view()
+
+    @abstractmethod
+    def _build_view(self) -> AbstractView:
+        """Return a view for the images and the encoder of the spec."""
 
     @override
     def encode(self, example: Example) -> Encoded:

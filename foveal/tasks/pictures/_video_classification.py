@@ -7,7 +7,6 @@ The source of an example is a `Clip`: a folder of images, a GIF or a video.
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Literal, final
 
 from typing_extensions import override
@@ -29,9 +28,8 @@ from ._pictures import AbstractView, view_of
 class VideoClassification(AbstractPictureLabeling["VideoClassificationSpec"]):
     """Classification of clips."""
 
-    @cached_property
     @override
-    def view(self) -> AbstractView:
+    def _build_view(self) -> AbstractView:
         spec = self.spec
         return view_of("VideoClassificationSpec", spec.image, spec.model.encoder, spec.max_frames)
 
