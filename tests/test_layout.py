@@ -15,11 +15,7 @@ import foveal
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "foveal"
-<<<<<<< HEAD
-MOST_FILES, MOST_NAMES = 20, 425
-=======
-MOST_FILES, MOST_NAMES = 20, 427
->>>>>>> 8fc00be (Document image classification and propose it for labeled images)
+MOST_FILES, MOST_NAMES = 20, 428
 PUBLIC_NAMES: dict[str, list[str]] = json.loads(
     (ROOT / "tests/public_names.json").read_text(encoding="utf-8")
 )
