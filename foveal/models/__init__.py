@@ -65,13 +65,14 @@ from .parts._attention_specs import (
     SyntacticSpec as SyntacticSpec,
 )
 from .parts._backbone_spec import BackboneSpec as BackboneSpec, backbone_spec as backbone_spec
+from .parts._convolutional_spec import ConvolutionalEncoderSpec as ConvolutionalEncoderSpec
 from .parts._decoder_spec import (
     AbstractDecoderSpec as AbstractDecoderSpec,
     DecoderSpec as DecoderSpec,
 )
 from .parts._document_spec import DocumentEncoderSpec as DocumentEncoderSpec
+from .parts._encoder_spec import AbstractEncoderSpec as AbstractEncoderSpec
 from .parts._encoder_specs import (
-    AbstractEncoderSpec as AbstractEncoderSpec,
     EncoderSpec as EncoderSpec,
     HeadsSpec as HeadsSpec,
     TextEncoderSpec as TextEncoderSpec,

@@ -22,6 +22,7 @@ from .decoders._decoder import (
 from .decoders._input_feeding import InputFeedingDecoder as InputFeedingDecoder
 from .decoders._steps import DecoderState as DecoderState
 from .decoders.latent._decoder import LatentDecoder as LatentDecoder
+from .encoders._convolutional import ConvolutionalEncoder as ConvolutionalEncoder
 from .encoders._document_encoder import DocumentEncoder as DocumentEncoder
 from .encoders._encoder import AbstractEncoder as AbstractEncoder
 from .encoders._facts_encoder import FactsEncoder as FactsEncoder

@@ -13,6 +13,7 @@ from foveal.models import (
     CaptionerSpec,
     ChainStepsSpec,
     ClassifierSpec,
+    ConvolutionalEncoderSpec,
     DecoderSpec,
     DecomposableAttentionSpec,
     DocumentEncoderSpec,
@@ -52,6 +53,7 @@ pytestmark = pytest.mark.slow
 TEXT = TextEncoderSpec(embedding_size=5, hidden_size=3)
 STATES = RecurrentSpec(hidden_size=3)
 TRANSFORMER = TransformerEncoderSpec(model_size=8, num_heads=2, feed_forward_size=6)
+CONVOLUTIONAL = ConvolutionalEncoderSpec(embedding_size=5, size=6, num_layers=2)
 
 
 def decoder(**choices: Any) -> DecoderSpec:
@@ -110,6 +112,7 @@ SEQ2SEQ = {
         WordEncoderSpec(embedding_size=4, self_attention=SyntacticSpec(), states=STATES)
     ),
     "words, softmax": seq2seq(WordEncoderSpec(embedding_size=4, self_attention=SoftmaxSpec())),
+    "convolutional": seq2seq(CONVOLUTIONAL),
     "transformer": seq2seq(TRANSFORMER),
     "transformer, learned": seq2seq(replace(TRANSFORMER, positions="learned", max_positions=5)),
     "transformer, sinusoidal": seq2seq(replace(TRANSFORMER, positions="sinusoidal")),
@@ -123,6 +126,7 @@ CLASSIFIERS = {
     "max": ClassifierSpec(encoder=TEXT, pooling="max"),
     "segment": ClassifierSpec(encoder=TEXT, pooling=SegmentSpec()),
     "words, summary": ClassifierSpec(encoder=WordEncoderSpec(embedding_size=4), pooling="summary"),
+    "convolutional": ClassifierSpec(encoder=CONVOLUTIONAL, pooling="max"),
     "transformer": ClassifierSpec(encoder=TRANSFORMER),
     "transformer, summary": ClassifierSpec(encoder=TRANSFORMER, pooling="summary"),
 }

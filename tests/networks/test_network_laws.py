@@ -26,6 +26,7 @@ from foveal.networks import (
     AttentionDecoder,
     BahdanauDecoder,
     CellState,
+    ConvolutionalEncoder,
     DocumentEncoder,
     ElmanCell,
     EveryStepBridge,
@@ -90,6 +91,15 @@ def text_encoder(**options: Any) -> TextEncoder:
 def test_a_text_encoder_obeys_the_laws(encoder: Callable[[], TextEncoder]) -> None:
     torch.manual_seed(1)
     check_encoder(encoder(), torch.randint(9, (4, 6)), (4, 6))
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"gated": False, "residual": False}, {"kernel_size": 5, "dilated": True}]
+)
+def test_a_convolutional_encoder_obeys_the_laws(options: dict[str, Any]) -> None:
+    torch.manual_seed(1)
+    encoder = ConvolutionalEncoder(nn.Embedding(9, 4), 6, num_layers=3, **options)
+    check_encoder(encoder, torch.randint(9, (4, 6)), (4, 6))
 
 
 @pytest.mark.parametrize("pooled", [False, True])

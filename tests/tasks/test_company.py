@@ -17,6 +17,7 @@ from foveal.models import (
     AttentionSpec,
     BilinearSpec,
     ClassifierSpec,
+    ConvolutionalEncoderSpec,
     DecoderSpec,
     DecomposableAttentionSpec,
     DotSpec,
@@ -184,6 +185,12 @@ def test_of_a_transformer(positions: Any) -> None:
     task = built(TransductionSpec(model=Seq2SeqSpec(encoder=encoder, decoder=EVEN[1])))
     for beam_size in (1, 3):
         check(task.predict, SPOKEN, beam_size=beam_size)
+
+
+def test_of_convolutions() -> None:
+    encoder = ConvolutionalEncoderSpec(embedding_size=16, size=40, num_layers=2)
+    task = built(TransductionSpec(model=Seq2SeqSpec(encoder=encoder, decoder=EVEN[1])))
+    check(task.predict, SPOKEN, beam_size=3)
 
 
 def test_of_wide_states() -> None:

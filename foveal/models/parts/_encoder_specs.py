@@ -1,14 +1,12 @@
-"""Specs of text encoders: recurrent, embeddings of words, or a Transformer.
+"""Specs of text encoders: recurrent, embeddings of words, convolutions, or a Transformer.
 
 The first two can add self-attention, which appends the words that each word attends to; with syntactic attention,
 the expected head in a dependency tree. Every head of a Transformer is such a self-attention.
 """
 
 import math
-from abc import abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, TypeAlias, final
+from typing import Literal, final
 
 from torch import nn
 from typing_extensions import override
@@ -24,55 +22,12 @@ from ...networks import (
     WordEncoder,
 )
 from ...networks.encoders._positions import Positions
-from ...networks.encoders._spelled_embedding import SpelledEmbedding
-from ...specs import AbstractSpec, setting
+from ...specs import setting
 from ._attention_specs import SelfAttentionSpec, SoftmaxSpec, SyntacticSpec
+from ._convolutional_spec import ConvolutionalEncoderSpec
+from ._encoder_spec import AbstractEncoderSpec, Embed
 from ._recurrent_spec import AbstractRecurrentSpec, RecurrentSpec
 from ._scorer_specs import DotSpec
-
-# Builds the table of word vectors of a given width.
-Embed: TypeAlias = Callable[[int], nn.Embedding | SpelledEmbedding]
-
-
-class AbstractEncoderSpec(AbstractSpec):
-    """A text encoder. Derive from it to use a custom encoder in every task on texts."""
-
-    __slots__ = ()
-
-    @abstractmethod
-    def build(self, vocabulary: int) -> AbstractEncoder:
-        """Build the encoder.
-
-        Args:
-            vocabulary: Number of tokens; their ids are 0 to `vocabulary` - 1.
-
-        Returns:
-            An encoder with new weights.
-        """
-
-    @property
-    def attention_kinds(self) -> tuple[str, ...]:
-        """Return the name of each self-attention in traces, in the order of `AbstractEncoder.self_attentions`."""
-        return ()
-
-    def build_on(self, embed: Embed) -> AbstractEncoder:
-        """Build the encoder on a given table of word vectors.
-
-        Taggers with spelling features call it. An encoder that does not override it takes only tokens.
-
-        Args:
-            embed: Builds the table of word vectors for a width.
-
-        Returns:
-            An encoder with this table and otherwise new weights.
-
-        Raises:
-            ValueRangeError: If the encoder does not override this method.
-        """
-        raise ValueRangeError(
-            f"{type(self).__name__}: the encoder reads tokens only, got spelling features. Set spelling "
-            f"to none, or give {type(self).__name__} a method build_on."
-        )
 
 
 @final
@@ -242,7 +197,13 @@ class TransformerEncoderSpec(AbstractEncoderSpec):
             )
 
 
-EncoderSpec = TextEncoderSpec | WordEncoderSpec | TransformerEncoderSpec | AbstractEncoderSpec
+EncoderSpec = (
+    TextEncoderSpec
+    | WordEncoderSpec
+    | ConvolutionalEncoderSpec
+    | TransformerEncoderSpec
+    | AbstractEncoderSpec
+)
 
 
 def _attending(
