@@ -18,6 +18,7 @@ from recipes import (
     entailment,
     scan,
     segment_translation,
+    sentence_trees,
     tree_transduction,
 )
 
@@ -30,6 +31,7 @@ from . import (
     _entailment,
     _facts,
     _formulas,
+    _sentence_trees,
     _translation,
 )
 
@@ -47,6 +49,9 @@ EXPERIMENTS = {
     _by_length.NAME: Experiment(scan.recipe, _by_length.CASES, (1, 2, 3), _by_length.score),
     _facts.NAME: Experiment(babi.recipe, babi.CASES, (1,), _facts.score),
     _documents.NAME: Experiment(documents.recipe, documents.CASES, (1,), _documents.score),
+    _sentence_trees.NAME: Experiment(
+        sentence_trees.recipe, sentence_trees.CASES, (1, 2, 3), _sentence_trees.score
+    ),
     _entailment.NAME: Experiment(entailment.recipe, entailment.CASES, (1, 2, 3), _entailment.score),
 }
 

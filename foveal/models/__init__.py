@@ -84,6 +84,10 @@ from .parts._recurrent_spec import (
     AbstractCellSpec as AbstractCellSpec,
     RecurrentSpec as RecurrentSpec,
 )
+from .parts._recursive_specs import (
+    BracketedEncoderSpec as BracketedEncoderSpec,
+    RecursiveEncoderSpec as RecursiveEncoderSpec,
+)
 from .parts._scorer_specs import (
     AbstractScorerSpec as AbstractScorerSpec,
     AdditiveSpec as AdditiveSpec,

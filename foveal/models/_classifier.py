@@ -31,6 +31,7 @@ from ._checks import check_sizes, checked_tokens
 from .parts._attention_specs import PerQueryAttentionSpec, SoftmaxSpec
 from .parts._document_spec import DocumentEncoderSpec
 from .parts._encoder_specs import EncoderSpec, TextEncoderSpec
+from .parts._recursive_specs import BracketedEncoderSpec
 
 # Computes one vector for each memory: (*batch, S, V) -> (*batch, V).
 Pool = Callable[[Memory], Tensor]
@@ -176,6 +177,11 @@ class AbstractClassifierSpec(AbstractSpec):
         """Return whether tokens and mask have the shape `(B, n, w)`: n sentences of w words."""
         return False
 
+    @property
+    def reads_trees(self) -> bool:
+        """Return whether the tokens 2 and 3 are the brackets of a text, which is then a tree."""
+        return False
+
 
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -183,7 +189,9 @@ class ClassifierSpec(AbstractClassifierSpec):
     """A model that predicts one label for a whole text or document."""
 
     kind: Literal["classifier"] = "classifier"
-    encoder: EncoderSpec | DocumentEncoderSpec = setting(TextEncoderSpec(), "encoder of the text")
+    encoder: EncoderSpec | DocumentEncoderSpec | BracketedEncoderSpec = setting(
+        TextEncoderSpec(), "encoder of the text"
+    )
     pooling: Pooling = setting(SoftmaxSpec(), "how the positions are pooled into one vector")
     dropout: float = setting(0.3, "dropout rate of the pooled vector", at_least=0, at_most=1)
 
@@ -216,6 +224,11 @@ class ClassifierSpec(AbstractClassifierSpec):
     @override
     def reads_documents(self) -> bool:
         return isinstance(self.encoder, DocumentEncoderSpec)
+
+    @property
+    @override
+    def reads_trees(self) -> bool:
+        return isinstance(self.encoder, BracketedEncoderSpec)
 
 
 def build_pool(

@@ -32,6 +32,7 @@ from .encoders._hugging_face import (
     HuggingFaceTextEncoder as HuggingFaceTextEncoder,
 )
 from .encoders._image_encoder import ImageEncoder as ImageEncoder
+from .encoders._recursive import RecursiveEncoder as RecursiveEncoder
 from .encoders._self_attentive import SelfAttentiveEncoder as SelfAttentiveEncoder
 from .encoders._text_encoder import TextEncoder as TextEncoder
 from .encoders._transformer import TransformerEncoder as TransformerEncoder

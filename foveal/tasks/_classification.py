@@ -2,7 +2,8 @@
 
     loss = - log p(label | text)  (smoothed)
 
-With a document encoder, the source is a `Document`; otherwise it is a text.
+With a document encoder, the source is a `Document`; otherwise it is a text. With a bracketed encoder, brackets in the
+text are a tree over its words.
 """
 
 from collections.abc import Iterable, Sequence
@@ -32,6 +33,7 @@ from ..masking import mask_from_lengths
 from ..metrics import AbstractMetricSpec
 from ..models import AbstractClassifierSpec, ClassifierSpec
 from ..networks import initialize_embeddings
+from ..networks.encoders._bracketing import CLOSE, OPEN
 from ..specs import setting
 from .base._forced import Forced, forced_labels, looked
 from .base._labeling import AbstractLabeling, Labeled, label_of, no_trace
@@ -41,6 +43,8 @@ from .base._size_classes import settled, settled_rows
 from .base._text_spec import AbstractTextSpec
 from .explaining._erasing import with_each_unknown
 from .explaining._explanation import Explanation, Way
+
+_BRACKETS = {"(": OPEN, ")": CLOSE}
 
 
 @final
@@ -61,7 +65,8 @@ class Classification(AbstractLabeling[nn.Module, "ClassificationSpec"]):
         batch = move(batch, self.device)
         tokens = batch.tokens
         if self.model.training:
-            tokens = word_dropout(tokens, batch.mask, self.spec.word_dropout)
+            is_word = batch.mask & (tokens != OPEN) & (tokens != CLOSE)
+            tokens = word_dropout(tokens, is_word, self.spec.word_dropout)
         log_probs = self.model(tokens, batch.mask).log_probs
         return self._loss(log_probs, batch.labels, self.spec.label_smoothing)
 
@@ -107,10 +112,12 @@ class Classification(AbstractLabeling[nn.Module, "ClassificationSpec"]):
     @property
     @override
     def can_erase(self) -> bool:
-        return True
+        return not self.spec.model.reads_trees  # without a bracket, the text is another tree
 
     @override
-    def without_each(self, example: Example, tokens: Sequence[str]) -> Float[Tensor, "R T"]:
+    def without_each(self, example: Example, tokens: Sequence[str]) -> Float[Tensor, "R T"] | None:
+        if not self.can_erase:
+            return None
         numbers = self.vocabularies.source.encode(self.symbols(example)) or [UNKNOWN]
         sources = with_each_unknown(torch.tensor([numbers], device=self.device))
         labels = self._numbers_of(tokens)
@@ -194,6 +201,10 @@ class Classification(AbstractLabeling[nn.Module, "ClassificationSpec"]):
     def _numbers(self, example: Example) -> list[int]:
         """Return the token ids; in a document, an end token follows each sentence."""
         known = self.vocabularies.source
+        if self.spec.model.reads_trees:
+            symbols = self.symbols(example)
+            pairs = zip(symbols, known.encode(symbols), strict=True)
+            return [_BRACKETS.get(symbol, number) for symbol, number in pairs] or [UNKNOWN]
         sentences = [numbered(known, symbols) for symbols in self.sentences(example)]
         if not self.is_of_documents:
             return sentences[0]

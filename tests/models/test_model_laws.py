@@ -10,6 +10,7 @@ import torch
 from foveal.models import (
     AdditiveSpec,
     BilinearSpec,
+    BracketedEncoderSpec,
     CaptionerSpec,
     ChainStepsSpec,
     ClassifierSpec,
@@ -32,6 +33,7 @@ from foveal.models import (
     MemoryNetworkSpec,
     MultiHeadSpec,
     RecurrentSpec,
+    RecursiveEncoderSpec,
     SegmentSpec,
     Seq2SeqSpec,
     SigmoidSpec,
@@ -53,6 +55,8 @@ pytestmark = pytest.mark.slow
 TEXT = TextEncoderSpec(embedding_size=5, hidden_size=3)
 STATES = RecurrentSpec(hidden_size=3)
 TRANSFORMER = TransformerEncoderSpec(model_size=8, num_heads=2, feed_forward_size=6)
+RECURSIVE = RecursiveEncoderSpec(embedding_size=5, hidden_size=6)
+BRACKETED = BracketedEncoderSpec(embedding_size=5, hidden_size=6)
 CONVOLUTIONAL = ConvolutionalEncoderSpec(embedding_size=5, size=6, num_layers=2)
 
 
@@ -127,6 +131,9 @@ CLASSIFIERS = {
     "segment": ClassifierSpec(encoder=TEXT, pooling=SegmentSpec()),
     "words, summary": ClassifierSpec(encoder=WordEncoderSpec(embedding_size=4), pooling="summary"),
     "convolutional": ClassifierSpec(encoder=CONVOLUTIONAL, pooling="max"),
+    "recursive": ClassifierSpec(encoder=RECURSIVE),
+    "bracketed": ClassifierSpec(encoder=BRACKETED),
+    "bracketed, summary": ClassifierSpec(encoder=BRACKETED, pooling="summary"),
     "transformer": ClassifierSpec(encoder=TRANSFORMER),
     "transformer, summary": ClassifierSpec(encoder=TRANSFORMER, pooling="summary"),
 }

@@ -42,6 +42,7 @@ from foveal.networks import (
     NoBridge,
     PlainDecoder,
     RecurrentStack,
+    RecursiveEncoder,
     TextEncoder,
     TreeEncoder,
     recurrent_stack,
@@ -100,6 +101,18 @@ def test_a_convolutional_encoder_obeys_the_laws(options: dict[str, Any]) -> None
     torch.manual_seed(1)
     encoder = ConvolutionalEncoder(nn.Embedding(9, 4), 6, num_layers=3, **options)
     check_encoder(encoder, torch.randint(9, (4, 6)), (4, 6))
+
+
+@pytest.mark.parametrize(
+    ("tree", "composition"),
+    [("brackets", "lstm"), ("balanced", "tanh"), ("chain", "tensor")],
+)
+def test_a_recursive_encoder_obeys_the_laws(tree: Any, composition: Any) -> None:
+    torch.manual_seed(1)
+    encoder = RecursiveEncoder(nn.Embedding(9, 4), 6, composition=composition, tree=tree)
+    tokens = torch.randint(9, (4, 7))
+    tokens[0] = torch.tensor([2, 2, 7, 8, 3, 5, 3])
+    check_encoder(encoder, tokens, (4, 7))
 
 
 @pytest.mark.parametrize("pooled", [False, True])

@@ -16,6 +16,7 @@ from foveal.data import Example, FeaturesSpec
 from foveal.models import (
     AttentionSpec,
     BilinearSpec,
+    BracketedEncoderSpec,
     ClassifierSpec,
     ConvolutionalEncoderSpec,
     DecoderSpec,
@@ -191,6 +192,17 @@ def test_of_convolutions() -> None:
     encoder = ConvolutionalEncoderSpec(embedding_size=16, size=40, num_layers=2)
     task = built(TransductionSpec(model=Seq2SeqSpec(encoder=encoder, decoder=EVEN[1])))
     check(task.predict, SPOKEN, beam_size=3)
+
+
+def test_of_trees() -> None:
+    torch.manual_seed(0)
+    encoder = BracketedEncoderSpec(embedding_size=16, hidden_size=40, composition="tensor")
+    spec = ClassificationSpec(model=ClassifierSpec(encoder=encoder))
+    words = [example.text.split() for example in WRITTEN]
+    texts = [f"( ( {' '.join(part[:2])} ) {' '.join(part[2:])} )" for part in words]
+    task = spec.build_from([Example(text, "ab"[n % 2]) for n, text in enumerate(texts)])
+    task.model.eval()
+    check(task.predict, texts, beam_size=1)
 
 
 def test_of_wide_states() -> None:

@@ -1,4 +1,4 @@
-"""Specs of text encoders: recurrent, embeddings of words, convolutions, or a Transformer.
+"""Specs of text encoders: recurrent, embeddings of words, convolutional, recursive, or a Transformer.
 
 The first two can add self-attention, which appends the words that each word attends to; with syntactic attention,
 the expected head in a dependency tree. Every head of a Transformer is such a self-attention.
@@ -27,6 +27,7 @@ from ._attention_specs import SelfAttentionSpec, SoftmaxSpec, SyntacticSpec
 from ._convolutional_spec import ConvolutionalEncoderSpec
 from ._encoder_spec import AbstractEncoderSpec, Embed
 from ._recurrent_spec import AbstractRecurrentSpec, RecurrentSpec
+from ._recursive_specs import RecursiveEncoderSpec
 from ._scorer_specs import DotSpec
 
 
@@ -201,6 +202,7 @@ EncoderSpec = (
     TextEncoderSpec
     | WordEncoderSpec
     | ConvolutionalEncoderSpec
+    | RecursiveEncoderSpec
     | TransformerEncoderSpec
     | AbstractEncoderSpec
 )
