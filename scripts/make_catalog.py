@@ -110,6 +110,10 @@ ENTRIES = {
         by_hand="Clone the source, and join the lines of dataset/eSNLI/labels, s1, s2 and preproc1_expl_1 of dev and "
         "of test by tabs, into snli.dev.tsv and snli.test.tsv of a folder.",
     ),
+    "sst_trees": Entry(
+        "sentences of film reviews with trees and the sentiment of phrases",
+        "not stated; text of Rotten Tomatoes",
+    ),
     "tinyshakespeare": Entry("plays of Shakespeare", "public domain"),
     "translit_ar2en": Entry("Arabic names in Latin letters", "Apache-2.0", ("ar2en*",)),
     "translit_coling2018": Entry(
