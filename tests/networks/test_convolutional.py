@@ -10,6 +10,7 @@ from foveal.data import Example
 from foveal.errors import ValueRangeError
 from foveal.models import ClassifierSpec, ConvolutionalEncoderSpec, Seq2SeqSpec
 from foveal.networks import ConvolutionalEncoder
+from foveal.networks.encoders._convolutional import ConvolutionalLayer
 from foveal.specs import with_setting
 from foveal.tasks import ClassificationSpec
 from tests.tasks.tiny import train
@@ -20,6 +21,7 @@ def test_a_layer_equals_the_convolution_of_torch(distance: int) -> None:
     torch.manual_seed(0)
     encoder = ConvolutionalEncoder(nn.Embedding(9, 4), 6, num_layers=2, kernel_size=5, dilated=True)
     layer, rows = encoder.layers[distance - 1], torch.randn(2, 7, 6)
+    assert isinstance(layer, ConvolutionalLayer)
     assert layer.distance == distance
     weight = layer.window.weight.unflatten(1, (5, 6)).movedim(1, 2)  # (outputs, inputs, kernel)
     scores = conv1d(

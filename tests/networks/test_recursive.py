@@ -88,7 +88,7 @@ def test_the_states_equal_a_recursion(composition: Any) -> None:
     encoder = RecursiveEncoder(
         nn.Embedding(12, 5), 4, composition=composition, tree="brackets"
     ).double()
-    compose = encoder.compose
+    compose: Any = encoder.compose
     a, b, c, d, e, f = encoder.embedding(torch.tensor(tokens_of("a b c d e f"))).unbind()
 
     def leaf(x: Tensor) -> tuple[Tensor, Tensor]:

@@ -202,7 +202,7 @@ def test_of_trees() -> None:
     texts = [f"( ( {' '.join(part[:2])} ) {' '.join(part[2:])} )" for part in words]
     task = spec.build_from([Example(text, "ab"[n % 2]) for n, text in enumerate(texts)])
     task.model.eval()
-    check(task.predict, texts, beam_size=1)
+    check(task.predict, [Example(text) for text in texts], beam_size=1)
 
 
 def test_of_wide_states() -> None:

@@ -79,7 +79,8 @@ class RecursiveEncoder(AbstractEncoder):
         dropout: float = 0.0,
     ) -> None:
         super().__init__()
-        self.embedding, self.tree = embedding, tree
+        self.embedding = embedding
+        self.tree: Tree = tree
         self.compose = build_composition(composition, embedding.embedding_dim, hidden_size)
         self.dropout = Dropout(dropout)
         self.value_size = self.summary_size = hidden_size
