@@ -10,8 +10,15 @@ Parikh et al. 2016):
     none            nothing
     soft            its expected head, by a softmax over all words
     tree            its expected head, in a projective dependency tree (Kim et al. 2017)
-    soft_bounded    as above, with scores between -1 and 1 as in the code of that paper. The limit keeps a
-    tree_bounded    softmax over 20 words below 0.28, but a tree can still be sharp
+    parent          its head, given by a parser ("hard parent"); see recipes/given_heads.py
+    soft_bounded    as soft and tree, with scores between -1 and 1 as in the code of that paper. The limit keeps
+    tree_bounded    a softmax over 20 words below 0.28, but a tree can still be sharp
+
+Three more cases are recurrent networks over both texts, the second after the first (Rocktäschel et al. 2016):
+
+    conditional     only the state connects the texts
+    last_word       the last state of the second text attends to the first
+    word_by_word    every word of the second text attends to the first
 
 `sick` has its own split. The training file of SNLI is not available here, so `snli` is trained on other corpora:
 counterfactual pairs made from SNLI (Kaushik et al. 2020), repeated three times, and development pairs of MultiNLI, JOCI
@@ -25,23 +32,26 @@ once, lowercased and tokenized, into `.cache/entailment` of the checkout.
 import csv
 import gzip
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from foveal.data import LineReader, TabSeparated, WhitespaceSpec, tsv
 from foveal.datasets import data_folder
 from foveal.models import (
     DecomposableAttentionSpec,
+    GivenHeadsSpec,
     HeadSelectionSpec,
     RecurrentSpec,
     SelfAttentionSpec,
     SyntacticSpec,
+    WordByWordSpec,
     WordEncoderSpec,
 )
 from foveal.tasks import PairClassificationSpec
 from foveal.training import Run, TrainingSpec
+from recipes import given_heads
 from recipes.whole_files import write_whole
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -54,13 +64,20 @@ HEADS: dict[str, SelfAttentionSpec | None] = {
     "soft_bounded": HeadSelectionSpec(hidden_size=64, bounded=True),
     "tree_bounded": SyntacticSpec(hidden_size=64, single_root=False, bounded=True),
 }
+# Recurrent networks over both texts, the second after the first, and the words of the second that read the first.
+READERS: dict[str, Literal["every_word", "last_word", "nothing"]] = {
+    "conditional": "nothing",
+    "last_word": "last_word",
+    "word_by_word": "every_word",
+}
 # The corpora that replace SNLI have more than ten times the pairs of SICK: fewer epochs with larger batches.
 TRAINING = {
     "sick": TrainingSpec(epochs=10.0, batch_size=32, learning_rate=2e-3, seed=1),
     "snli": TrainingSpec(epochs=3.0, batch_size=64, learning_rate=2e-3, seed=1),
 }
 CORPORA = tuple(TRAINING)
-CASES = tuple(f"{corpus}_{heads}" for corpus in CORPORA for heads in HEADS)
+PARENT = "parent"
+CASES = tuple(f"{corpus}_{form}" for corpus in CORPORA for form in (*HEADS, PARENT, *READERS))
 EXTRA = ("mnli/dev", "joci/train", "joci/dev", "mpe/train", "mpe/dev")
 SICK = {"train": "train.txt.gz", "dev": "trial.txt", "test": "test_annotated.txt.gz"}
 LABELS = ("entailment", "neutral", "contradiction")
@@ -79,45 +96,60 @@ class Pair(NamedTuple):
 
 
 def recipe(case: str = "sick_tree") -> Run:
-    """Return a run with decomposable attention, with or without heads."""
-    corpus, _, heads = case.partition("_")
-    attention = HEADS[heads]
+    """Return a run with the model of a case."""
+    corpus, _, form = case.partition("_")
     return Run(
-        task=PairClassificationSpec(
-            source=WhitespaceSpec(),
-            min_count=2,
-            model=DecomposableAttentionSpec(
-                encoder=WordEncoderSpec(
-                    embedding_size=64,
-                    dropout=0.0,
-                    self_attention=attention,
-                    states=None
-                    if attention is None
-                    else RecurrentSpec(hidden_size=32, dropout=0.0),
-                ),
-                hidden_size=64,
-            ),
-        ),
-        train=part(corpus, "train"),
-        dev=part(corpus, "dev"),
-        test=part(corpus, "test"),
+        task=PairClassificationSpec(source=WhitespaceSpec(), min_count=2, model=model(form)),
+        train=part(corpus, "train", headed=form == PARENT),
+        dev=part(corpus, "dev", headed=form == PARENT),
+        test=part(corpus, "test", headed=form == PARENT),
         training=TRAINING[corpus],
     )
 
 
+def model(form: str) -> DecomposableAttentionSpec | WordByWordSpec:
+    """Return decomposable attention with or without heads, or recurrent networks with or without attention."""
+    if form in READERS:
+        return WordByWordSpec(embedding_size=64, hidden_size=64, dropout=0.1, readers=READERS[form])
+    if form == PARENT:
+        words = WordEncoderSpec(embedding_size=64, dropout=0.0)
+        return DecomposableAttentionSpec(encoder=GivenHeadsSpec(encoder=words), hidden_size=64)
+    attention = HEADS[form]
+    return DecomposableAttentionSpec(
+        encoder=WordEncoderSpec(
+            embedding_size=64,
+            dropout=0.0,
+            self_attention=attention,
+            states=None if attention is None else RecurrentSpec(hidden_size=32, dropout=0.0),
+        ),
+        hidden_size=64,
+    )
+
+
 # fmt: off
-(sick_none, sick_soft, sick_tree, sick_soft_bounded, sick_tree_bounded,
- snli_none, snli_soft, snli_tree, snli_soft_bounded, snli_tree_bounded) = (
-    partial(recipe, case) for case in CASES)
+(sick_none, sick_soft, sick_tree, sick_soft_bounded, sick_tree_bounded, sick_parent,
+ sick_conditional, sick_last_word, sick_word_by_word) = (
+    partial(recipe, case) for case in CASES if case.startswith("sick"))
+(snli_none, snli_soft, snli_tree, snli_soft_bounded, snli_tree_bounded, snli_parent,
+ snli_conditional, snli_last_word, snli_word_by_word) = (
+    partial(recipe, case) for case in CASES if case.startswith("snli"))
 # fmt: on
 
 
-def part(corpus: str, name: str) -> TabSeparated:
-    """Return one of the three files of a corpus, with two texts and a label on each line."""
-    path = FOLDER / f"{corpus}_{name}.tsv"
+def part(corpus: str, name: str, *, headed: bool = False) -> TabSeparated:
+    """Return one of the three files of a corpus, with two texts and a label on each line, or with the heads of all
+    words.
+    """
+    path = FOLDER / f"{corpus}_{name}{'_headed' if headed else ''}.tsv"
     if not path.exists():
-        write(path, pairs(corpus, name))
+        found = pairs(corpus, name)
+        write(path, _with_heads(list(found)) if headed else found)
     return tsv(path, second=1, target=2)
+
+
+def _with_heads(found: Sequence[Pair]) -> Iterator[Pair]:
+    heads = given_heads.headed(text for pair in found for text in pair[:2])
+    return (Pair(heads[pair.first], heads[pair.second], pair.label) for pair in found)
 
 
 def files(corpus: str, name: str) -> tuple[Path, ...]:
@@ -159,6 +191,13 @@ def _others() -> Iterator[Pair]:
         is_new = seen.isdisjoint(_letters(caption) for caption in captions)
         if is_new and pair.label in LABELS and all(pair) and longest <= LONGEST:
             yield pair
+
+
+def counterfactual(path: Path) -> Iterator[Pair]:
+    """Yield the pairs of a file of counterfactual pairs, whose first line has the names of the columns."""
+    rows = _rows(path)
+    next(rows)
+    return (_pair(*row) for row in rows)
 
 
 def _letters(text: str) -> str:

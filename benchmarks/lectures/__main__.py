@@ -14,8 +14,10 @@ from recipes import (
     attending,
     attention_losses,
     babi,
+    cloze,
     documents,
     entailment,
+    hypotheses,
     scan,
     segment_translation,
     sentence_trees,
@@ -27,10 +29,12 @@ from . import (
     _attending,
     _attention_losses,
     _by_length,
+    _cloze,
     _documents,
     _entailment,
     _facts,
     _formulas,
+    _hypotheses,
     _sentence_trees,
     _translation,
 )
@@ -53,6 +57,8 @@ EXPERIMENTS = {
         sentence_trees.recipe, sentence_trees.CASES, (1, 2, 3), _sentence_trees.score
     ),
     _entailment.NAME: Experiment(entailment.recipe, entailment.CASES, (1, 2, 3), _entailment.score),
+    _cloze.NAME: Experiment(cloze.recipe, cloze.CASES, (1, 2, 3), _cloze.score),
+    _hypotheses.NAME: Experiment(hypotheses.recipe, hypotheses.CASES, (1, 2, 3), _hypotheses.score),
 }
 
 

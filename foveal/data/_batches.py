@@ -84,6 +84,8 @@ class PairBatch:
     second_mask: Bool[Tensor, "B R"]
     labels: Int[Tensor, " B"]
     indices: Int[Tensor, " B"]
+    first_heads: Int[Tensor, "B S"] | None = None  # position of each word's head, from 1
+    second_heads: Int[Tensor, "B R"] | None = None
 
     @property
     def num_inputs(self) -> int:
@@ -295,6 +297,10 @@ def collate_text_pairs(examples: Sequence[Encoded]) -> PairBatch:
     """
     packed = Packed.pack(examples)
     first, second = collate_labelled(packed), packed.column("second")
+    heads = packed.column("heads"), packed.column("second_heads")
+    first_heads, second_heads = (
+        torch.from_numpy(each.padded()) if each.lengths.any() else None for each in heads
+    )
     return PairBatch(
         first=first.tokens,
         first_mask=first.mask,
@@ -302,6 +308,8 @@ def collate_text_pairs(examples: Sequence[Encoded]) -> PairBatch:
         second_mask=torch.from_numpy(second.mask()),
         labels=first.labels,
         indices=first.indices,
+        first_heads=first_heads,
+        second_heads=second_heads,
     )
 
 

@@ -4,6 +4,10 @@ Each model has a spec, a frozen dataclass that holds its hyperparameters and bui
 converts specs to and from JSON.
 """
 
+from ._attentive_reader import (
+    AttentiveReader as AttentiveReader,
+    AttentiveReaderSpec as AttentiveReaderSpec,
+)
 from ._captioner import Captioner as Captioner, CaptionerSpec as CaptionerSpec
 from ._checks import checked_tokens as checked_tokens
 from ._classifier import (
@@ -44,6 +48,10 @@ from ._tagger import (
     TaggerSpec as TaggerSpec,
 )
 from ._vqa_model import VQAModelSpec as VQAModelSpec
+from ._word_by_word import (
+    WordByWordAttention as WordByWordAttention,
+    WordByWordSpec as WordByWordSpec,
+)
 from .parts._attention_specs import (
     AbstractAttentionSpec as AbstractAttentionSpec,
     AbstractSelfAttentionSpec as AbstractSelfAttentionSpec,
@@ -79,6 +87,7 @@ from .parts._encoder_specs import (
     TransformerEncoderSpec as TransformerEncoderSpec,
     WordEncoderSpec as WordEncoderSpec,
 )
+from .parts._given_heads_spec import GivenHeadsSpec as GivenHeadsSpec
 from .parts._image_spec import AbstractImageEncoderSpec as AbstractImageEncoderSpec
 from .parts._recurrent_spec import (
     AbstractCellSpec as AbstractCellSpec,

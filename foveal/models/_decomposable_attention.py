@@ -14,32 +14,27 @@ Axes: B items of a batch, S words of the first text, R of the second, C classes,
 """
 
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, final
+from typing import Literal, final
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Int
 from torch import Tensor, nn
+from typing_extensions import override
 
 from ..attention import Attended, Attention, Memory
 from ..batch_invariant import Linear
 from ..networks import AbstractEncoder
 from ..specs import check, setting
 from ._checks import check_batch, check_sizes, checked_tokens
+from ._matcher import AbstractMatcher, AbstractMatcherSpec, Matched, Querying
 from .parts._attention_specs import PerQueryAttentionSpec, SoftmaxSpec
 from .parts._encoder_specs import EncoderSpec, WordEncoderSpec
+from .parts._given_heads_spec import GivenHeadsSpec
 from .parts._scorer_specs import DotSpec
 
 
-class Matched(NamedTuple):
-    """The class probabilities, and the attention between the words of the two texts."""
-
-    log_probs: Float[Tensor, "B C"]
-    first: Attended  # the words of the first text attend to the second: weights (B, S, R)
-    second: Attended  # the words of the second text attend to the first: weights (B, R, S)
-
-
 @final
-class DecomposableAttention(nn.Module):
+class DecomposableAttention(AbstractMatcher):
     """Computes log-probabilities of the classes from two texts, which share all weights.
 
     Args:
@@ -74,12 +69,14 @@ class DecomposableAttention(nn.Module):
         self.aggregate = _perceptron(2 * hidden_size, hidden_size, dropout)
         self.output = Linear(hidden_size, num_classes)
 
+    @override
     def forward(
         self,
         first: Int[Tensor, "B S"],
         first_mask: Bool[Tensor, "B S"] | None,
         second: Int[Tensor, "B R"],
         second_mask: Bool[Tensor, "B R"] | None,
+        heads: tuple[Int[Tensor, "B S"], Int[Tensor, "B R"]] | None = None,
     ) -> Matched:
         """Classify each pair of a first and a second text.
 
@@ -88,22 +85,32 @@ class DecomposableAttention(nn.Module):
             first_mask: True on real tokens; None if all tokens are real.
             second: Token ids of the second texts.
             second_mask: True on real tokens; None if all tokens are real.
+            heads: Positions of the heads in both texts, counted from 1, for an encoder that reads them.
 
         Returns:
             The log-probabilities of the classes and the attention in both directions.
         """
         check_batch("DecomposableAttention", first=first.shape[:-1], second=second.shape[:-1])
-        a = self._words("first", first, first_mask)
-        b = self._words("second", second, second_mask)
+        of_first, of_second = (None, None) if heads is None else heads
+        a = self._words("first", first, first_mask, of_first)
+        b = self._words("second", second, second_mask, of_second)
         from_a, from_b = self.project(a.values), self.project(b.values)
         reads_b, reads_a = self._read(from_a, from_b, b), self._read(from_b, from_a, a)
         sums = torch.cat([self._compared(a, reads_b), self._compared(b, reads_a)], -1)
         log_probs = self.output(self.aggregate(sums)).log_softmax(-1)
         return Matched(log_probs, reads_b, reads_a)
 
-    def _words(self, name: str, tokens: Tensor, mask: Tensor | None) -> Memory:
+    @override
+    def self_attentions(
+        self, tokens: Int[Tensor, " S"], heads: Int[Tensor, " S"] | None = None
+    ) -> tuple[Attended, ...]:
+        return self.encoder.self_attentions(_inputs(tokens, heads))
+
+    def _words(
+        self, name: str, tokens: Tensor, mask: Tensor | None, heads: Tensor | None
+    ) -> Memory:
         with checked_tokens("DecomposableAttention", self.vocabulary, mask, **{name: tokens}):
-            return self.encoder(tokens, mask)
+            return self.encoder(_inputs(tokens, heads), mask)
 
     def _read(self, queries: Tensor, keys: Tensor, memory: Memory) -> Attended:
         """Attend to the words, scored by their projections F."""
@@ -116,6 +123,11 @@ class DecomposableAttention(nn.Module):
         if words.mask is not None:
             compared = compared.masked_fill(~words.mask.unsqueeze(-1), 0.0)
         return compared.sum(-2)
+
+
+def _inputs(tokens: Tensor, heads: Tensor | None) -> Tensor:
+    """Return the inputs of the encoder: words, or words with their heads."""
+    return tokens if heads is None else torch.stack([tokens, heads], -1)
 
 
 def _perceptron(input_size: int, size: int, dropout: float) -> nn.Sequential:
@@ -135,11 +147,13 @@ def _perceptron(input_size: int, size: int, dropout: float) -> nn.Sequential:
 
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
-class DecomposableAttentionSpec:
-    """A model that classifies pairs of texts."""
+class DecomposableAttentionSpec(AbstractMatcherSpec):
+    """Decomposable attention: the words of each text attend to the other and are compared with its words."""
 
     kind: Literal["decomposable_attention"] = "decomposable_attention"
-    encoder: EncoderSpec = setting(WordEncoderSpec(dropout=0.0), "encoder of both texts")
+    encoder: EncoderSpec | GivenHeadsSpec = setting(
+        WordEncoderSpec(dropout=0.0), "encoder of both texts"
+    )
     attention: PerQueryAttentionSpec = setting(
         SoftmaxSpec(scorer=DotSpec(scaled=False)), "how words of one text read the other"
     )
@@ -152,16 +166,29 @@ class DecomposableAttentionSpec:
         at_most=1,
     )
 
+    @property
+    @override
+    def attention_kind(self) -> str:
+        return self.attention.kind
+
+    @property
+    @override
+    def self_attention_kinds(self) -> tuple[str, ...]:
+        return self.encoder.attention_kinds
+
+    @property
+    @override
+    def reads_heads(self) -> bool:
+        return self.encoder.reads_heads
+
+    @property
+    @override
+    def querying(self) -> Querying:
+        return "first"
+
+    @override
     def build(self, *, vocabulary: int, num_classes: int) -> DecomposableAttention:
-        """Build the model with new weights.
-
-        Args:
-            vocabulary: Number of tokens.
-            num_classes: Number of classes.
-
-        Returns:
-            The model, in training mode.
-        """
+        """Build the model with new weights for this vocabulary size and number of classes."""
         check(self)
         check_sizes("DecomposableAttention", vocabulary=vocabulary, num_classes=num_classes)
         return DecomposableAttention(

@@ -33,7 +33,10 @@ from .encoders._hugging_face import (
 )
 from .encoders._image_encoder import ImageEncoder as ImageEncoder
 from .encoders._recursive import RecursiveEncoder as RecursiveEncoder
-from .encoders._self_attentive import SelfAttentiveEncoder as SelfAttentiveEncoder
+from .encoders._self_attentive import (
+    GivenHeadsEncoder as GivenHeadsEncoder,
+    SelfAttentiveEncoder as SelfAttentiveEncoder,
+)
 from .encoders._text_encoder import TextEncoder as TextEncoder
 from .encoders._transformer import TransformerEncoder as TransformerEncoder
 from .encoders._transformer_layer import TransformerLayer as TransformerLayer

@@ -9,6 +9,7 @@ import torch
 
 from foveal.models import (
     AdditiveSpec,
+    AttentiveReaderSpec,
     BilinearSpec,
     BracketedEncoderSpec,
     CaptionerSpec,
@@ -44,6 +45,7 @@ from foveal.models import (
     TaggerSpec,
     TextEncoderSpec,
     TransformerEncoderSpec,
+    WordByWordSpec,
     WordEncoderSpec,
 )
 from foveal.models.parts._vision_specs import VectorFrameSpec
@@ -164,10 +166,23 @@ FRAMES = {
         frame=ImageEncoderSpec(num_channels=1, sizes=(3, 4)), hidden_size=3, regions=2
     ),
 }
+READERS: dict[str, WordByWordSpec | AttentiveReaderSpec] = {
+    "every word": WordByWordSpec(embedding_size=4, hidden_size=5),
+    "every word, segments": WordByWordSpec(
+        embedding_size=4, hidden_size=5, cell="gru", num_layers=2, attention=SegmentSpec()
+    ),
+    "last word": WordByWordSpec(embedding_size=4, hidden_size=5, readers="last_word"),
+    "conditional encoding": WordByWordSpec(embedding_size=4, hidden_size=5, readers="nothing"),
+    "attentive reader": AttentiveReaderSpec(encoder=TEXT, hidden_size=5),
+    "reader of words": AttentiveReaderSpec(encoder=WordEncoderSpec(embedding_size=4)),
+    "summaries": AttentiveReaderSpec(encoder=TEXT, attention=None, hidden_size=5),
+}
 SIZES = {
     "seq2seq": {"source_vocabulary": 9, "target_vocabulary": 7},
     "classifier": {"vocabulary": 9, "num_classes": 3},
     "decomposable_attention": {"vocabulary": 9, "num_classes": 3},
+    "word_by_word": {"vocabulary": 9, "num_classes": 3},
+    "attentive_reader": {"vocabulary": 9, "num_classes": 3},
     "memory_network": {"vocabulary": 9, "num_answers": 3},
     "captioner": {"vocabulary": 7},
     "language_model": {"vocabulary": 9},
@@ -187,6 +202,7 @@ ALL_SPECS: list[Any] = [
     *CLASSIFIERS.values(),
     *(ClassifierSpec(encoder=each) for each in DOCUMENTS.values()),
     *(DecomposableAttentionSpec(encoder=each) for each in MATCHERS.values()),
+    *READERS.values(),
     *(MemoryNetworkSpec(steps=each) for each in STEPS.values()),
     *(CaptionerSpec(encoder=each, decoder=decoder()) for each in FRAMES.values()),
     LanguageModelSpec(embedding_size=6, hidden_size=6, tie_embeddings=True),
@@ -253,6 +269,12 @@ def test_a_language_model_obeys_the_laws(tie_embeddings: bool) -> None:
 def test_a_pair_matcher_obeys_the_laws(name: str) -> None:
     spec = DecomposableAttentionSpec(encoder=MATCHERS[name], hidden_size=40)
     check_model(spec.build(vocabulary=9, num_classes=3), tokens(4, 5), tokens(4, 3))
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_a_reader_of_the_first_text_obeys_the_laws(name: str) -> None:
+    model = READERS[name].build(vocabulary=9, num_classes=3)
+    check_model(model, tokens(4, 5), tokens(4, 3))
 
 
 @pytest.mark.parametrize("name", STEPS)

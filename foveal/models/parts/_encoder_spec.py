@@ -36,6 +36,11 @@ class AbstractEncoderSpec(AbstractSpec):
         """Return the name of each self-attention in traces, in the order of `AbstractEncoder.self_attentions`."""
         return ()
 
+    @property
+    def reads_heads(self) -> bool:
+        """Return whether the inputs of the encoder are pairs of a word and the position of its head."""
+        return False
+
     def build_on(self, embed: Embed) -> AbstractEncoder:
         """Build the encoder on a given table of word vectors.
 
