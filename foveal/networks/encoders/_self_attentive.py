@@ -130,7 +130,7 @@ class GivenHeadsEncoder(AbstractEncoder):
 
     @override
     def forward(
-        self, inputs: Int[Tensor, "*batch S w"], mask: Bool[Tensor, "*batch S"] | None = None
+        self, inputs: Int[Tensor, "..."], mask: Bool[Tensor, "*batch S"] | None = None
     ) -> Memory:
         words, heads = _split(inputs, mask)
         memory = summarized(self.encoder(words, mask))
@@ -140,7 +140,7 @@ class GivenHeadsEncoder(AbstractEncoder):
 
     @override
     def self_attentions(
-        self, inputs: Int[Tensor, "*batch S w"], mask: Bool[Tensor, "*batch S"] | None = None
+        self, inputs: Int[Tensor, "..."], mask: Bool[Tensor, "*batch S"] | None = None
     ) -> tuple[Attended, ...]:
         words, heads = _split(inputs, mask)
         own = self.encoder.self_attentions(words, mask)
