@@ -15,6 +15,7 @@ from recipes import (
     attention_losses,
     babi,
     cloze,
+    delay,
     documents,
     entailment,
     hypotheses,
@@ -30,6 +31,7 @@ from . import (
     _attention_losses,
     _by_length,
     _cloze,
+    _delay,
     _documents,
     _entailment,
     _facts,
@@ -51,6 +53,7 @@ EXPERIMENTS = {
         segment_translation.recipe, segment_translation.CASES, (1, 2, 3), _translation.score
     ),
     _by_length.NAME: Experiment(scan.recipe, _by_length.CASES, (1, 2, 3), _by_length.score),
+    _delay.NAME: Experiment(delay.recipe, delay.CASES, (1, 2, 3), _delay.score),
     _facts.NAME: Experiment(babi.recipe, babi.CASES, (1,), _facts.score),
     _documents.NAME: Experiment(documents.recipe, documents.CASES, (1,), _documents.score),
     _sentence_trees.NAME: Experiment(
