@@ -15,36 +15,48 @@ from torch.nn.functional import scaled_dot_product_attention
 from ..distributions import Categorical
 from ._attention import Attended, Attention
 from ._distribute import per_query
-from ._memory import Memory
+from ._memory import SEQUENCE, Layout, Memory
 from ._readers import ExpectedValue
 from ._scorers import DotScorer
 
 
-def attended_to(
+def remembered(
     attention: Attention,
-    query: Float[Tensor, "*batch Q D"],
     keys: Float[Tensor, "*batch S D"],
     values: Float[Tensor, "*batch S V"],
     mask: Bool[Tensor, "*#batch S"] | None,
+    layout: Layout = SEQUENCE,
+) -> Memory:
+    """Return a memory for `attended_to` and `context_of`: values that are scored by other vectors, the keys.
+
+    The fused kernel takes the keys unchanged. For any other attention, the memory holds the keys of its scorer.
+    """
+    if _dot_product_scale(attention) is not None:
+        return Memory(values, mask, layout=layout, keys=keys)
+    return attention.remember(Memory(keys, mask, layout=layout))._replace(values=values)
+
+
+def attended_to(
+    attention: Attention, query: Float[Tensor, "*batch Q D"], memory: Memory
 ) -> Attended:
-    """Attend to values that are scored by other vectors, the keys."""
-    remembered = attention.remember(Memory(keys, mask))
-    return attention(query, remembered._replace(values=values))
+    """Attend to a memory from `remembered`, with weights and distribution."""
+    if _dot_product_scale(attention) is not None:
+        scored = attention.remember(memory._replace(values=memory.keys))
+        memory = scored._replace(values=memory.values)
+    return attention(query, memory)
 
 
 def context_of(
-    attention: Attention,
-    query: Float[Tensor, "*batch Q D"],
-    keys: Float[Tensor, "*batch S D"],
-    values: Float[Tensor, "*batch S V"],
-    mask: Bool[Tensor, "*#batch S"] | None,
+    attention: Attention, query: Float[Tensor, "*batch Q D"], memory: Memory
 ) -> Float[Tensor, "*batch Q V"]:
     """Return the context of `attended_to`, by the fused kernel if there is one."""
     scale = _dot_product_scale(attention)
     if scale is None:
-        return attended_to(attention, query, keys, values, mask).context
-    allowed = None if mask is None else mask.unsqueeze(-2)
-    return scaled_dot_product_attention(query, keys, values, attn_mask=allowed, scale=scale)
+        return attention(query, memory).context
+    allowed = None if memory.mask is None else memory.mask.unsqueeze(-2)
+    return scaled_dot_product_attention(
+        query, memory.keys, memory.values, attn_mask=allowed, scale=scale
+    )
 
 
 def _dot_product_scale(attention: Attention) -> float | None:

@@ -141,10 +141,10 @@ def _say(
     symmetrization: str | None,
 ) -> None:
     """Print how the links were made."""
-    attention = task.spec.model.decoder.attention
+    attention = task.spec.model.decoder.attention_kind
     rule = "the most probable selection" if by == "argmax" else f"probability {threshold:g} or more"
     both = "" if symmetrization is None else f", both directions merged by {symmetrization}"
-    text = f"{reason}; links from {attention.kind} attention: {rule}{both}"
+    text = f"{reason}; links from {attention} attention: {rule}{both}"
     console.print(text, markup=False, soft_wrap=True)
 
 

@@ -82,12 +82,12 @@ from .parts._document_spec import DocumentEncoderSpec as DocumentEncoderSpec
 from .parts._encoder_spec import AbstractEncoderSpec as AbstractEncoderSpec
 from .parts._encoder_specs import (
     EncoderSpec as EncoderSpec,
-    HeadsSpec as HeadsSpec,
     TextEncoderSpec as TextEncoderSpec,
     TransformerEncoderSpec as TransformerEncoderSpec,
     WordEncoderSpec as WordEncoderSpec,
 )
 from .parts._given_heads_spec import GivenHeadsSpec as GivenHeadsSpec
+from .parts._heads_spec import HeadsSpec as HeadsSpec
 from .parts._image_spec import AbstractImageEncoderSpec as AbstractImageEncoderSpec
 from .parts._recurrent_spec import (
     AbstractCellSpec as AbstractCellSpec,
@@ -104,6 +104,7 @@ from .parts._scorer_specs import (
     DotSpec as DotSpec,
     LinearSpec as LinearSpec,
 )
+from .parts._transformer_decoder_spec import TransformerDecoderSpec as TransformerDecoderSpec
 from .parts._vision_specs import (
     FramesEncoderSpec as FramesEncoderSpec,
     ImageEncoderSpec as ImageEncoderSpec,

@@ -19,8 +19,9 @@ from ..specs import check, setting
 from ._checks import check_sizes
 from ._encoder_decoder import AbstractEncoderDecoder, Encode
 from .parts._backbone_spec import BackboneSpec
-from .parts._decoder_spec import AbstractDecoderSpec, DecoderSpec
+from .parts._decoder_spec import DecoderSpec
 from .parts._image_spec import AbstractImageEncoderSpec
+from .parts._transformer_decoder_spec import AnyDecoderSpec
 from .parts._vision_specs import FramesEncoderSpec, ImageEncoderSpec
 
 
@@ -58,7 +59,7 @@ class CaptionerSpec:
     encoder: ImageEncoderSpec | FramesEncoderSpec | BackboneSpec | AbstractImageEncoderSpec = (
         setting(ImageEncoderSpec(), "encoder of an image, or of the frames of a clip")
     )
-    decoder: DecoderSpec | AbstractDecoderSpec = setting(DecoderSpec(), "decoder of the text")
+    decoder: AnyDecoderSpec = setting(DecoderSpec(), "decoder of the text")
 
     def build(self, *, vocabulary: int) -> Captioner:
         """Build the model with new weights.

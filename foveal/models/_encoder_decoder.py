@@ -21,9 +21,10 @@ from ..networks import (
     BahdanauDecoder,
     DecoderStepper,
     LatentDecoder,
+    TransformerDecoder,
 )
-from ..networks.decoders._recurrent_decoder import AbstractRecurrentDecoder
 from ..networks.decoders._steps import TokenLosses, Unrolled
+from ..networks.decoders._token_decoder import AbstractTokenDecoder
 from ..networks.search._latent_stepping import LatentStepper
 from ..networks.search._prepared_encoder import PreparedEncoder
 from ..networks.search._stepping_state import SteppingState
@@ -41,7 +42,7 @@ class AbstractEncoderDecoder(nn.Module, ABC):
         decoder: Generates the output from the memory.
     """
 
-    def __init__(self, encoder: AbstractEncoder, decoder: AbstractRecurrentDecoder) -> None:
+    def __init__(self, encoder: AbstractEncoder, decoder: AbstractTokenDecoder) -> None:
         super().__init__()
         self.encoder, self.decoder = encoder, decoder
 
@@ -200,11 +201,11 @@ class Prepared:
         return self.stepper.start(self._model.encode_by(self._encoder, source, source_mask))
 
 
-def _stepper(decoder: AbstractRecurrentDecoder, *, half: bool) -> DecoderStepper | LatentStepper:
+def _stepper(decoder: AbstractTokenDecoder, *, half: bool) -> DecoderStepper | LatentStepper:
     """Build the stepper for this decoder."""
     if isinstance(decoder, LatentDecoder):
         return LatentStepper(decoder, half=half)
-    if not isinstance(decoder, AbstractDecoder | BahdanauDecoder):
+    if not isinstance(decoder, AbstractDecoder | BahdanauDecoder | TransformerDecoder):
         raise ValueRangeError(
             f"{type(decoder).__name__}: a search needs a decoder that derives from AbstractDecoder, got one that does "
             f"not. Derive it from foveal.networks.AbstractDecoder."

@@ -26,15 +26,16 @@ from typing_extensions import override
 from ..attention import Memory
 from ..errors import ValueRangeError
 from ..networks import AbstractEncoder, DocumentEncoder
-from ..networks.decoders._recurrent_decoder import AbstractRecurrentDecoder
+from ..networks.decoders._token_decoder import AbstractTokenDecoder
 from ..networks.encoders._document_encoder import DocumentWordsEncoder
 from ..specs import check, setting
 from ._checks import check_sizes, checked_tokens
 from ._encoder_decoder import AbstractEncoderDecoder, Encode
 from .parts._attention_specs import HierarchicalSpec
-from .parts._decoder_spec import AbstractDecoderSpec, DecoderSpec
+from .parts._decoder_spec import DecoderSpec
 from .parts._document_spec import DocumentEncoderSpec
 from .parts._encoder_specs import EncoderSpec, TextEncoderSpec
+from .parts._transformer_decoder_spec import AnyDecoderSpec
 
 _UNKNOWN = 1  # the id of the unknown token: foveal.data.Vocabulary
 
@@ -70,7 +71,7 @@ class Seq2Seq(AbstractEncoderDecoder):
     def __init__(
         self,
         encoder: AbstractEncoder,
-        decoder: AbstractRecurrentDecoder,
+        decoder: AbstractTokenDecoder,
         *,
         source_vocabulary: int,
         num_features: int = 0,
@@ -135,7 +136,7 @@ class Seq2SeqSpec:
 
     kind: Literal["seq2seq"] = "seq2seq"
     encoder: EncoderSpec | DocumentEncoderSpec = setting(TextEncoderSpec(), "encoder of the source")
-    decoder: DecoderSpec | AbstractDecoderSpec = setting(DecoderSpec(), "decoder of the target")
+    decoder: AnyDecoderSpec = setting(DecoderSpec(), "decoder of the target")
 
     @property
     def reads_documents(self) -> bool:

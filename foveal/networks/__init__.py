@@ -22,6 +22,8 @@ from .decoders._decoder import (
 from .decoders._input_feeding import InputFeedingDecoder as InputFeedingDecoder
 from .decoders._steps import DecoderState as DecoderState
 from .decoders.latent._decoder import LatentDecoder as LatentDecoder
+from .decoders.transformer._decoder import TransformerDecoder as TransformerDecoder
+from .decoders.transformer._layer import TransformerDecoderLayer as TransformerDecoderLayer
 from .encoders._convolutional import ConvolutionalEncoder as ConvolutionalEncoder
 from .encoders._document_encoder import DocumentEncoder as DocumentEncoder
 from .encoders._encoder import AbstractEncoder as AbstractEncoder

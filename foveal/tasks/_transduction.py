@@ -137,7 +137,9 @@ class Transduction(AbstractExplainedWriting[Seq2Seq, "TransductionSpec"]):
         weights = weights[..., -batch.source[0].numel() :]
         others = dict[str, Weighted]()
         if is_aligned and batch.alignment is not None:
-            aligned = alignment_loss(weights, batch.alignment, exclusive=attention.is_exclusive)
+            aligned = alignment_loss(
+                weights, batch.alignment, exclusive=spec.model.decoder.is_exclusive
+            )
             others["alignment"] = Weighted(spec.alignment_weight, aligned)
         if spec.doubly_stochastic:
             once = doubly_stochastic_loss(weights, batch.mask, batch.source_mask)

@@ -4,6 +4,7 @@ Axes: B batch, T positions.
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
@@ -12,7 +13,7 @@ from torch import Tensor, nn
 from ..attention import Memory
 from ..masking import mask_from_lengths
 from ..networks import AbstractCell, CellState, DecoderState
-from ..networks.decoders._recurrent_decoder import AbstractRecurrentDecoder
+from ..networks.decoders._token_decoder import AbstractTokenDecoder
 from ._module_laws import (
     assert_near,
     assert_same_gradients,
@@ -111,7 +112,7 @@ def check_encoder(
     check_undisturbed(encoder, lambda: encode(inputs).values, lambda: encode(inputs.flip(0)).values)
 
 
-def check_decoder(decoder: AbstractRecurrentDecoder, memory: Memory, num_tokens: int) -> None:
+def check_decoder(decoder: AbstractTokenDecoder, memory: Memory, num_tokens: int) -> None:
     """Check the laws of a decoder.
 
     Single steps equal the unrolled sequence for every mask pattern, and so does the loss that is computed without the
@@ -227,7 +228,7 @@ def _loss(memory: Memory) -> Tensor:
 
 
 def _check_steps(
-    decoder: AbstractRecurrentDecoder, tokens: Tensor, memory: Memory, mask: Tensor, pattern: str
+    decoder: AbstractTokenDecoder, tokens: Tensor, memory: Memory, mask: Tensor, pattern: str
 ) -> None:
     """Compare the unrolled sequence with single steps over the real tokens of each item."""
     whole = decoder.unroll(tokens, memory, mask)
@@ -244,10 +245,13 @@ def _check_steps(
             assert_near(log_probs[0], expected, f"{pattern}: steps and the unrolled whole")
         for found, expected in zip(_leaves(state), _leaves(whole.state), strict=True):
             assert_near(found[0], expected[item], f"{pattern}: the state at the end")
+        ended = whole.state.map(partial(_row, item))
+        found, expected = (decoder.step(each, tokens[:1, 0], alone) for each in (state, ended))
+        assert_near(found.log_probs, expected.log_probs, f"{pattern}: a step after the end")
 
 
 def _check_score(
-    decoder: AbstractRecurrentDecoder, tokens: Tensor, memory: Memory, mask: Tensor, pattern: str
+    decoder: AbstractTokenDecoder, tokens: Tensor, memory: Memory, mask: Tensor, pattern: str
 ) -> None:
     """Compare the loss of the targets with the log-probabilities of the unrolled sequence.
 
@@ -268,7 +272,7 @@ def _check_score(
         assert torch.equal(junk.loss, scored.loss), f"{pattern}: junk in padding has a loss"
 
 
-def _check_pieces(decoder: AbstractRecurrentDecoder, tokens: Tensor, memory: Memory) -> None:
+def _check_pieces(decoder: AbstractTokenDecoder, tokens: Tensor, memory: Memory) -> None:
     """Check that two pieces, the second starting from the state of the first, equal the whole sequence."""
     whole = decoder.unroll(tokens, memory).log_probs
     begun = decoder.unroll(tokens[:, :2], memory)
@@ -276,7 +280,7 @@ def _check_pieces(decoder: AbstractRecurrentDecoder, tokens: Tensor, memory: Mem
     assert_near(torch.cat([begun.log_probs, rest.log_probs], 1), whole, "in two pieces")
 
 
-def _check_turns(decoder: AbstractRecurrentDecoder, tokens: Tensor, memory: Memory) -> None:
+def _check_turns(decoder: AbstractTokenDecoder, tokens: Tensor, memory: Memory) -> None:
     """Check that two interleaved requests give the same result as each request in isolation."""
     whole = decoder.unroll(tokens, memory).log_probs
     memories = [decoder.remember(_one(memory, item)) for item in (0, 1)]
@@ -297,6 +301,10 @@ def _one(memory: Memory, item: int) -> Memory:
         summary=None if memory.summary is None else memory.summary[one],
         copies=None if memory.copies is None else memory.copies[one],
     )
+
+
+def _row(item: int, part: Tensor) -> Tensor:
+    return part[item : item + 1]
 
 
 def _parts(state: CellState) -> list[Tensor]:

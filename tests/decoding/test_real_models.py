@@ -1,6 +1,5 @@
 """Searches with real models, compared with teacher forcing."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -15,17 +14,20 @@ from foveal.models import (
     Seq2Seq,
     Seq2SeqSpec,
     SoftmaxSpec,
+    TransformerDecoderSpec,
 )
 
 pytestmark = pytest.mark.slow
 
 BEGIN, END = 2, 3
+SIZES: dict[str, Any] = {"embedding_size": 16, "hidden_size": 16}
 DECODERS = {
-    "softmax": DecoderSpec(attention=SoftmaxSpec()),
-    "segment": DecoderSpec(attention=SegmentSpec()),
-    "input feeding": DecoderSpec(attention=SoftmaxSpec(), input_feeding=True),
-    "before": DecoderSpec(attention=SoftmaxSpec(), attend="before", deep_output=True),
-    "no attention": DecoderSpec(attention=None),
+    "softmax": DecoderSpec(**SIZES, attention=SoftmaxSpec()),
+    "segment": DecoderSpec(**SIZES, attention=SegmentSpec()),
+    "input feeding": DecoderSpec(**SIZES, attention=SoftmaxSpec(), input_feeding=True),
+    "before": DecoderSpec(**SIZES, attention=SoftmaxSpec(), attend="before", deep_output=True),
+    "no attention": DecoderSpec(**SIZES, attention=None),
+    "Transformer": TransformerDecoderSpec(model_size=16, num_heads=2),
 }
 HOW: dict[str, Any] = {"begin": BEGIN, "end": END, "max_length": 9}
 
@@ -33,8 +35,7 @@ HOW: dict[str, Any] = {"begin": BEGIN, "end": END, "max_length": 9}
 def model_of(name: str) -> Seq2Seq:
     """Build a model with large weights: its outputs differ from item to item, and end."""
     torch.manual_seed(0)
-    decoder = replace(DECODERS[name], embedding_size=16, hidden_size=16)
-    spec = Seq2SeqSpec(decoder=decoder)
+    spec = Seq2SeqSpec(decoder=DECODERS[name])
     model = spec.build(source_vocabulary=20, target_vocabulary=12).eval()
     with torch.no_grad():
         for parameter in model.parameters():

@@ -29,6 +29,7 @@ from ...distributions import LinearChain, Subset
 from ...errors import ValueRangeError
 from ...models import AttentionSpec
 from ...networks.decoders.latent._posterior import Posterior
+from ...networks.decoders.transformer._cross_attention import CrossReading
 from ...tasks import Transduction
 
 _AT_ONCE = 256  # examples
@@ -99,7 +100,7 @@ def _traces(
         # Features come before the source tokens.
         some = slice(len(targets)), slice(-num_places, len(sources) - num_places or None)
         yield AttentionTrace(
-            kind=attention.kind,
+            kind=task.attention or attention.kind,
             sources=tuple(sources),
             targets=targets,
             weights=tuple(map(tuple, weights[number][some].tolist())),
@@ -117,6 +118,10 @@ def _reading(
             return weights, _highest(weights)
         places = reading.distribution.argmax()  # -1 on padding
         return weights, one_hot(places.clamp(min=0), weights.shape[-1]).bool()
+    if isinstance(reading, CrossReading):
+        heads = zip(*(_reading(each) for each in reading.heads), strict=True)
+        weights, best = (torch.cat(parts, -3) for parts in heads)
+        return _joined(weights, best)
     assert isinstance(reading, Attended)
     distribution = reading.distribution
     if isinstance(distribution, LinearChain):

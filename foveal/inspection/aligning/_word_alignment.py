@@ -143,8 +143,7 @@ def _words(tokenizer: TokenizerSpec, text: str, units: Units) -> Words:
 def _tables(
     task: Transduction, examples: Sequence[Example], ours: Sequence[Words], theirs: Sequence[Words]
 ) -> list[_Table]:
-    attention = task.spec.model.decoder.attention
-    exclusive = attention is not None and attention.is_exclusive
+    exclusive = task.spec.model.decoder.is_exclusive
     traces = forced_traces(task, examples)
     return [
         _table(trace, a, b, exclusive=exclusive)

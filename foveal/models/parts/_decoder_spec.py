@@ -23,7 +23,8 @@ from ...networks import (
     RecurrentStack,
 )
 from ...networks.decoders._decoder import Attends
-from ...networks.decoders._recurrent_decoder import AbstractRecurrentDecoder, DecoderParts
+from ...networks.decoders._recurrent_decoder import DecoderParts
+from ...networks.decoders._token_decoder import AbstractTokenDecoder
 from ...specs import AbstractSpec, setting
 from ._attention_specs import AttentionSpec, LatentHardSpec, LatentMonotoneSpec, SoftmaxSpec
 from ._recurrent_spec import AbstractRecurrentSpec
@@ -42,10 +43,18 @@ class AbstractDecoderSpec(AbstractSpec):
         """Whether the decoder copies tokens of the source, which then share the vocabulary of the outputs."""
         return False
 
+    @property
+    def attention_kind(self) -> str | None:
+        """Name of the attention in traces; None without attention."""
+        return None if self.attention is None else self.attention.kind
+
+    @property
+    def is_exclusive(self) -> bool:
+        """Whether the attention weights of a step sum to 1."""
+        return self.attention is not None and self.attention.is_exclusive
+
     @abstractmethod
-    def build(
-        self, vocabulary: int, value_size: int, summary_size: int
-    ) -> AbstractRecurrentDecoder:
+    def build(self, vocabulary: int, value_size: int, summary_size: int) -> AbstractTokenDecoder:
         """Build the decoder.
 
         A custom decoder derives from `foveal.networks.AbstractDecoder`.
@@ -106,9 +115,7 @@ class DecoderSpec(AbstractRecurrentSpec, AbstractDecoderSpec):
         return self.copy
 
     @override
-    def build(
-        self, vocabulary: int, value_size: int, summary_size: int
-    ) -> AbstractRecurrentDecoder:
+    def build(self, vocabulary: int, value_size: int, summary_size: int) -> AbstractTokenDecoder:
         """Build the decoder for tokens 0 to `vocabulary` - 1 and a memory of these widths."""
         self._check()
         embedding = nn.Embedding(vocabulary, self.embedding_size)

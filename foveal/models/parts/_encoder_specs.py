@@ -23,9 +23,10 @@ from ...networks import (
 )
 from ...networks.encoders._positions import Positions
 from ...specs import setting
-from ._attention_specs import SelfAttentionSpec, SoftmaxSpec, SyntacticSpec
+from ._attention_specs import SelfAttentionSpec, SoftmaxSpec
 from ._convolutional_spec import ConvolutionalEncoderSpec
 from ._encoder_spec import AbstractEncoderSpec, Embed
+from ._heads_spec import HeadsSpec, check_layers, heads_of_layer
 from ._recurrent_spec import AbstractRecurrentSpec, RecurrentSpec
 from ._recursive_specs import RecursiveEncoderSpec
 from ._scorer_specs import DotSpec
@@ -102,18 +103,6 @@ class WordEncoderSpec(AbstractEncoderSpec):
 
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
-class HeadsSpec:
-    """Heads of a Transformer with an attention of their own, for example one syntactic head in the first layer."""
-
-    attention: SelfAttentionSpec = setting(SyntacticSpec(), "attention of these heads")
-    num_heads: int = setting(1, "number of these heads in a layer", at_least=1)
-    layers: tuple[int, ...] | None = setting(
-        None, "layers that have these heads, counted from 1; none: all layers", at_least=1
-    )
-
-
-@final
-@dataclass(frozen=True, kw_only=True, slots=True)
 class TransformerEncoderSpec(AbstractEncoderSpec):
     """Embeddings, positions and layers of multi-head self-attention, normalized before each part."""
 
@@ -155,7 +144,7 @@ class TransformerEncoderSpec(AbstractEncoderSpec):
     @override
     def build_on(self, embed: Embed) -> AbstractEncoder:
         """Build the encoder on the vectors from `embed`, of width `model_size`."""
-        self._check_layers()
+        check_layers("TransformerEncoderSpec", self.num_layers, self.special_heads)
         embedding = embed(self.model_size)
         for part in embedding.modules():
             if isinstance(part, nn.Embedding):
@@ -178,24 +167,10 @@ class TransformerEncoderSpec(AbstractEncoderSpec):
 
     def _heads_of(self, layer: int) -> tuple[HeadsSpec, ...]:
         """Return all heads of a layer: the special heads, then the rest."""
-        special = [
-            each for each in self.special_heads if each.layers is None or layer in each.layers
-        ]
-        rest = self.num_heads - sum(each.num_heads for each in special)
-        if rest < 0:
-            raise ValueRangeError(
-                f"TransformerEncoderSpec: layer {layer} has {self.num_heads} heads, got "
-                f"{self.num_heads - rest} special_heads. Set num_heads higher, or remove special heads."
-            )
+        special, rest = heads_of_layer(
+            "TransformerEncoderSpec", layer, self.num_heads, self.special_heads
+        )
         return *special, *([HeadsSpec(attention=self.attention, num_heads=rest)] if rest else [])
-
-    def _check_layers(self) -> None:
-        named = {layer for each in self.special_heads for layer in each.layers or ()}
-        if named and max(named) > self.num_layers:
-            raise ValueRangeError(
-                f"TransformerEncoderSpec: special_heads must name layers from 1 to {self.num_layers}, got "
-                f"{max(named)}. Change the layers of these heads, or num_layers."
-            )
 
 
 EncoderSpec = (

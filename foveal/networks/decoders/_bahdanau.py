@@ -31,11 +31,11 @@ from .._bridges import summarized
 from ._decoder import Attends
 from ._fed_steps import FedSteps, carried, real_items, shared
 from ._steps import DecoderState, Step, TeacherForced
-from ._vector_decoder import AbstractVectorDecoder, VectorDecoderParts
+from ._vector_decoder import AbstractRecurrentVectorDecoder, VectorDecoderParts
 
 
 @final
-class BahdanauDecoder(AbstractVectorDecoder):
+class BahdanauDecoder(AbstractRecurrentVectorDecoder):
     """A decoder that attends with its previous state and reads the context in the step.
 
     The width of the stack's input is embedding + bridge + `value_size`.

@@ -26,13 +26,13 @@ from ...batch_invariant import Linear
 from .._bridges import summarized
 from ._recurrent_decoder import DecoderParts
 from ._steps import DecoderState, Reading, Step, TeacherForced
-from ._vector_decoder import AbstractVectorDecoder, VectorDecoderParts
+from ._vector_decoder import AbstractRecurrentVectorDecoder, VectorDecoderParts
 
 # Any attention whose queries are the steps of the decoder.
 Attends = Attention | MultiHead | HierarchicalAttention
 
 
-class AbstractDecoder(AbstractVectorDecoder):
+class AbstractDecoder(AbstractRecurrentVectorDecoder):
     """A decoder that computes the vector of each step from the output of its stack.
 
     Subclasses implement `read`, which computes this vector. This class implements one step and all steps at

@@ -1,16 +1,16 @@
-"""The base of all decoders: a recurrent network that reads one token after another.
+"""The base of recurrent decoders: a recurrent network that reads one token after another.
 
     s_t = RNN( s_{t-1}, [y_{t-1}; bridge; ...] )
 
 Axes: *batch any leading shape, T tokens, W tokens of the vocabulary, E width of an embedding.
 """
 
-from abc import ABC, abstractmethod
 from typing import NotRequired, TypedDict
 
 import torch
-from jaxtyping import Bool, Int
+from jaxtyping import Int
 from torch import Tensor, nn
+from typing_extensions import override
 
 from ...attention import Memory
 from ...errors import ShapeError
@@ -18,7 +18,8 @@ from .._bridges import AbstractBridge, summarized, summary_of
 from .._dropout import Dropout
 from ..recurrent._stacks import RecurrentStack, StackStep
 from ._output import TokenOutput
-from ._steps import DecoderState, Step, TokenLosses, Unrolled
+from ._steps import DecoderState
+from ._token_decoder import AbstractTokenDecoder
 
 
 class DecoderParts(TypedDict):
@@ -31,10 +32,10 @@ class DecoderParts(TypedDict):
     dropout: NotRequired[float]
 
 
-class AbstractRecurrentDecoder(nn.Module, ABC):
+class AbstractRecurrentDecoder(AbstractTokenDecoder):
     """A recurrent network that generates tokens.
 
-    Subclasses define how it reads a memory: one step, all steps at once, and their loss.
+    Subclasses define how it reads a memory.
 
     Args:
         embedding: Table of the token vectors; the output layer predicts the same tokens.
@@ -73,94 +74,12 @@ class AbstractRecurrentDecoder(nn.Module, ABC):
         self.output = TokenOutput(vector_size, embedding, tie_embeddings=tie_embeddings)
         self.dropout = Dropout(dropout)
 
-    @property
-    def copies(self) -> bool:
-        """Whether it copies tokens of the source, which `Memory.copies` must then hold."""
-        return False
-
-    @abstractmethod
-    def step(self, state: DecoderState, token: Int[Tensor, "*batch"], memory: Memory) -> Step:
-        """Read one token and return log-probabilities of the next.
-
-        Args:
-            state: State before the token, from `start` or from the previous step.
-            token: One token id for each item.
-            memory: Encoded input, from `remember`.
-
-        Returns:
-            The new state, the log-probabilities of the next token, and the attention.
-        """
-
-    @abstractmethod
-    def unroll(
-        self,
-        tokens: Int[Tensor, "*batch T"],
-        memory: Memory,
-        mask: Bool[Tensor, "*batch T"] | None = None,
-        state: DecoderState | None = None,
-    ) -> Unrolled:
-        """Run teacher forcing: read all tokens, the begin symbol first, and predict the token after each.
-
-        A masked token is skipped: the state does not change.
-
-        Args:
-            tokens: Token ids to read, the begin symbol first.
-            memory: Encoded input; `remember` is called if the caller has not done so.
-            mask: True on real tokens; None if all tokens are real.
-            state: State before the first token; defaults to the state from `start`.
-
-        Returns:
-            The log-probabilities of the token after each token, the attention, and the final state.
-        """
-
-    @abstractmethod
-    def score(
-        self,
-        tokens: Int[Tensor, "*batch T"],
-        targets: Int[Tensor, "*batch T"],
-        memory: Memory,
-        mask: Bool[Tensor, "*batch T"] | None = None,
-        state: DecoderState | None = None,
-        *,
-        label_smoothing: float = 0.0,
-    ) -> TokenLosses:
-        """Compute the loss with teacher forcing: `targets[t]` is the target after `tokens[t]`.
-
-        It never builds the whole table of log-probabilities `(*batch, T, W)`, which takes most of the time
-        and memory of `unroll`.
-
-        Args:
-            tokens: Token ids to read, the begin symbol first.
-            targets: Token ids to predict, the end symbol last.
-            memory: Encoded input; `remember` is called if the caller has not done so.
-            mask: True on real tokens; None if all tokens are real.
-            state: State before the first token; defaults to the state from `start`.
-            label_smoothing: Weight of the uniform distribution in the target distribution.
-
-        Returns:
-            The loss and the log-probability of each target, the attention, and the final state.
-        """
-
+    @override
     def remember(self, memory: Memory) -> Memory:
-        """Compute the parts of the memory that every step needs, once; call it before `start`.
-
-        Args:
-            memory: Output of an encoder.
-
-        Returns:
-            The memory with its summary and, if the decoder attends, its keys.
-        """
         return summarized(memory)
 
+    @override
     def start(self, memory: Memory) -> DecoderState:
-        """Return the state before the first token.
-
-        Args:
-            memory: Encoded input, from `remember`.
-
-        Returns:
-            The initial state, with the batch axes of the memory.
-        """
         zero = self.stack.start(summary_of(memory).shape[:-1])
         return DecoderState(self.bridge.start(memory, zero))
 
@@ -193,10 +112,6 @@ class AbstractRecurrentDecoder(nn.Module, ABC):
         """
         del state
         return ()
-
-    def _remembered(self, memory: Memory) -> Memory:
-        """Return the memory with keys and summary, whether or not the caller has called `remember`."""
-        return memory if memory.keys is not None else self.remember(memory)
 
     def _input(self, token: Tensor, memory: Memory, *others: Tensor) -> Tensor:
         """Compute the input of the stack for one token `(*batch)` or for all tokens `(*batch, T)`."""

@@ -18,37 +18,23 @@ from ...errors import ValueRangeError
 from ._copying import CopyGate
 from ._recurrent_decoder import AbstractRecurrentDecoder, DecoderParts
 from ._steps import DecoderState, Reading, TeacherForced, TokenLosses, Unrolled, joined_weights
+from ._token_decoder import AbstractTokenDecoder
 
 
 class VectorDecoderParts(DecoderParts):
-    """The parts of every decoder that predicts from one vector, as keyword arguments."""
+    """The parts of every recurrent decoder that predicts from one vector, as keyword arguments."""
 
     copy: NotRequired[bool]
 
 
-class AbstractVectorDecoder(AbstractRecurrentDecoder):
+class AbstractVectorDecoder(AbstractTokenDecoder):
     """A decoder that predicts the token of each step from one vector.
 
     Subclasses compute the vectors of all steps; this class turns them into log-probabilities and losses, and mixes them
     with copying.
-
-    Args:
-        vector_size: Width of the vector v before the output layer.
-        fed_size: Width of the inputs of the stack apart from token and bridge.
-        copy: Copy tokens of the source; the memory must have `copies`, and the attention weights must sum to 1.
-        **parts: The parts of every decoder.
     """
 
-    def __init__(
-        self,
-        *,
-        vector_size: int,
-        fed_size: int = 0,
-        copy: bool = False,
-        **parts: Unpack[DecoderParts],
-    ) -> None:
-        super().__init__(vector_size=vector_size, fed_size=fed_size, **parts)
-        self.copying = CopyGate(vector_size) if copy else None
+    copying: CopyGate | None  # None: every token is generated
 
     @property
     @override
@@ -136,6 +122,28 @@ class AbstractVectorDecoder(AbstractRecurrentDecoder):
         self, tokens: Tensor, memory: Memory, mask: Tensor | None, state: DecoderState | None
     ) -> TeacherForced:
         """Compute the vectors of all steps, after dropout."""
+
+
+class AbstractRecurrentVectorDecoder(AbstractVectorDecoder, AbstractRecurrentDecoder):
+    """A recurrent decoder that predicts the token of each step from one vector.
+
+    Args:
+        vector_size: Width of the vector v before the output layer.
+        fed_size: Width of the inputs of the stack apart from token and bridge.
+        copy: Copy tokens of the source; the memory must have `copies`, and the attention weights must sum to 1.
+        **parts: The parts of every decoder.
+    """
+
+    def __init__(
+        self,
+        *,
+        vector_size: int,
+        fed_size: int = 0,
+        copy: bool = False,
+        **parts: Unpack[DecoderParts],
+    ) -> None:
+        super().__init__(vector_size=vector_size, fed_size=fed_size, **parts)
+        self.copying = CopyGate(vector_size) if copy else None
 
 
 def _copy_weights(attended: Sequence[Reading], vectors: Tensor) -> Float[Tensor, "*batch Q S"]:

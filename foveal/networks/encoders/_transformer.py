@@ -20,12 +20,19 @@ from typing_extensions import override
 
 from ...attention import Attended, Memory
 from ...batch_invariant import Linear
-from ...errors import ShapeError
 from .._dropout import Dropout
 from ._encoder import AbstractEncoder, without_padding
-from ._positions import Positions, Rotation, rotation, sinusoids, token_positions
+from ._positions import (
+    Positions,
+    Rotation,
+    check_head_size,
+    learned_positions,
+    placed,
+    rotation,
+    token_positions,
+)
 from ._spelled_embedding import SpelledEmbedding
-from ._transformer_layer import TransformerLayer
+from ._transformer_layer import TransformerLayer, common_sizes
 
 
 @final
@@ -65,20 +72,15 @@ class TransformerEncoder(AbstractEncoder):
         dropout: float = 0.0,
     ) -> None:
         super().__init__()
-        size, head_size = _common_sizes(layers)
-        if positions == "rotary" and head_size % 2:
-            raise ShapeError(
-                f"TransformerEncoder: rotary positions rotate pairs of features, so the width of a head must be "
-                f"even, got {head_size}. Change the width or the number of heads, or choose other positions."
-            )
+        size, head_size = common_sizes("TransformerEncoder", layers)
+        check_head_size("TransformerEncoder", positions, head_size)
         self.embedding, self.layers = embedding, nn.ModuleList(layers)
         self.project = (
             None if embedding.embedding_dim == size else Linear(embedding.embedding_dim, size)
         )
-        self.learned = nn.Embedding(max_positions, size) if positions == "learned" else None
-        if self.learned is not None:
-            nn.init.normal_(self.learned.weight, std=1 / math.sqrt(size))
-        self.positions, self.head_size = positions, head_size
+        self.learned = learned_positions(positions, max_positions, size)
+        self.positions: Positions = positions
+        self.head_size = head_size
         self.norm = nn.LayerNorm(size)
         self.dropout = Dropout(dropout)
         self.value_size = self.summary_size = size
@@ -130,32 +132,6 @@ class TransformerEncoder(AbstractEncoder):
     ) -> tuple[Float[Tensor, "*batch T D"], Rotation | None]:
         """Add the positions to the vectors, and return the rotation if the positions are rotary."""
         index = token_positions(vectors.shape[-2], mask, vectors.device)
-        if self.learned is not None:
-            self._check_length(index)
-            vectors = vectors + self.learned(index)
-        # Vectors have about the variance 1 / D, and the sum that the layers add to should have 1.
-        vectors = vectors * math.sqrt(self.value_size)
-        if self.positions == "sinusoidal":
-            vectors = vectors + sinusoids(index, self.value_size).to(vectors.dtype)
+        vectors = placed(vectors, index, self.positions, self.learned)
         turn = rotation(index, self.head_size) if self.positions == "rotary" else None
         return self.dropout(vectors), turn
-
-    def _check_length(self, index: Int[Tensor, "*batch T"]) -> None:
-        assert self.learned is not None
-        most = self.learned.num_embeddings
-        if index.numel() and int(index.max()) >= most:
-            raise ShapeError(
-                f"TransformerEncoder: there are {most} learned positions, got a text of {int(index.max()) + 1} "
-                f"tokens. Set max_positions higher, or choose rotary positions, which have no limit."
-            )
-
-
-def _common_sizes(layers: Sequence[TransformerLayer]) -> tuple[int, int]:
-    """Return the width of a token's vector and of a head, equal in all layers."""
-    sizes = {(layer.model_size, layer.head_size) for layer in layers}
-    if len(sizes) != 1:
-        raise ShapeError(
-            f"TransformerEncoder: all layers must have one width and one number of heads, got the widths of model "
-            f"and head {sorted(sizes)}. Pass at least one layer, and make all of them equal."
-        )
-    return sizes.pop()

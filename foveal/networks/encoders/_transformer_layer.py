@@ -11,15 +11,15 @@ Axes: *batch any leading shape, T tokens, D width of a token's vector, H heads, 
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple, final
+from typing import NamedTuple, Protocol, final, runtime_checkable
 
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from typing_extensions import override
 
-from ...attention import Attended, Attention
-from ...attention._fused import attended_to, context_of
+from ...attention import Attended, Attention, Memory
+from ...attention._fused import attended_to, context_of, remembered
 from ...batch_invariant import Linear
 from ...errors import ShapeError
 from .._dropout import Dropout
@@ -31,9 +31,7 @@ class _Heads(NamedTuple):
 
     attention: Attention
     query: Float[Tensor, "*batch h T d"]
-    keys: Float[Tensor, "*batch h T d"]
-    values: Float[Tensor, "*batch h T d"]
-    mask: Bool[Tensor, "*batch 1 T"] | None
+    memory: Memory  # keys and values (*batch, h, T, d)
 
 
 @final
@@ -67,15 +65,8 @@ class TransformerLayer(nn.Module):
         dropout: float = 0.0,
     ) -> None:
         super().__init__()
-        num_heads = len(attentions)
-        if not num_heads or model_size % num_heads:
-            raise ShapeError(
-                f"TransformerLayer: model_size must be a multiple of the number of heads, got {model_size} and "
-                f"{num_heads}. Pass one attention for each head, for example for "
-                f"{_divisor_below(model_size, num_heads)} heads."
-            )
-        self.model_size, self.num_heads = model_size, num_heads
-        self.head_size = model_size // num_heads
+        self.model_size, self.num_heads = model_size, len(attentions)
+        self.head_size = head_size("TransformerLayer", model_size, len(attentions))
         shared = Counter(attentions)
         self.attentions, self.head_counts = nn.ModuleList(shared), tuple(shared.values())
         self.attention_norm = nn.LayerNorm(model_size)
@@ -146,7 +137,37 @@ class TransformerLayer(nn.Module):
         for attention, *of_heads in zip(self.attentions, queries, keys, values, strict=True):
             assert isinstance(attention, Attention)
             query, key, value = of_heads
-            yield _Heads(attention, query, key, value, mask)
+            yield _Heads(attention, query, remembered(attention, key, value, mask))
+
+
+def head_size(owner: str, model_size: int, num_heads: int) -> int:
+    """Return the width of a head; raise `ShapeError` if the heads do not divide the width of the model."""
+    if not num_heads or model_size % num_heads:
+        raise ShapeError(
+            f"{owner}: model_size must be a multiple of the number of heads, got {model_size} and "
+            f"{num_heads}. Pass one attention for each head, for example for "
+            f"{_divisor_below(model_size, num_heads)} heads."
+        )
+    return model_size // num_heads
+
+
+@runtime_checkable
+class Sized(Protocol):
+    """A layer of a Transformer."""
+
+    model_size: int
+    head_size: int
+
+
+def common_sizes(owner: str, layers: Sequence[Sized]) -> tuple[int, int]:
+    """Return the width of a token's vector and of a head, equal in all layers."""
+    sizes = {(layer.model_size, layer.head_size) for layer in layers}
+    if len(sizes) != 1:
+        raise ShapeError(
+            f"{owner}: all layers must have one width and one number of heads, got the widths of model "
+            f"and head {sorted(sizes)}. Pass at least one layer, and make all of them equal."
+        )
+    return sizes.pop()
 
 
 def _divisor_below(size: int, wish: int) -> int:

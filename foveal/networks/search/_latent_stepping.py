@@ -26,7 +26,14 @@ from ..decoders.latent._decoder import LatentDecoder
 from ..decoders.latent._tokens import PlacesState
 from ._advancing import prepare_advance
 from ._matrix import Matrix
-from ._stepping_state import SearchStep, SteppingState, kept, map_memory, reordered
+from ._stepping_state import (
+    SearchStep,
+    SteppingState,
+    kept,
+    map_memory,
+    num_hypotheses,
+    reordered,
+)
 
 # Entries of a table of hypotheses, positions and tokens that are computed at once: 4 MB of float32.
 _TABLE = 2**20
@@ -110,7 +117,7 @@ class LatentStepper:
 
     def batch_size(self, state: SteppingState) -> int:
         """Return the number of items in the state."""
-        return state.decoder.layers[0].hidden.shape[0]
+        return num_hypotheses(state)[0]
 
     @torch.no_grad()
     def step(

@@ -45,8 +45,9 @@ from ..decoders._decoder import (
     AttentionDecoder,
 )
 from ..decoders._input_feeding import InputFeedingDecoder
-from ..decoders._recurrent_decoder import AbstractRecurrentDecoder
 from ..decoders._steps import Reading
+from ..decoders._token_decoder import AbstractTokenDecoder
+from ..decoders.transformer._decoder import TransformerDecoder
 from ._matrix import Matrix
 
 
@@ -78,13 +79,14 @@ class AbstractRead(ABC):
 
 
 def check_forced(
-    decoder: AbstractRecurrentDecoder,
+    decoder: AbstractTokenDecoder,
     forced: Float[Tensor, "B K S"],
     shape: tuple[int, ...],
     memory: Memory,
 ) -> None:
     """Check that a decoder supports forced weights, and that they match the hypotheses `shape`, (B, K)."""
-    if not _reads_a_sum(attention_of(decoder)):
+    attentions = attentions_of(decoder)
+    if not attentions or not all(map(_reads_a_sum, attentions)):
         raise ValueRangeError(
             f"DecoderStepper: forced weights need a decoder that reads a weighted sum of values, got "
             f"{type(decoder).__name__}. Remove the forced weights, or train with softmax or segment "
@@ -98,7 +100,7 @@ def check_forced(
         )
 
 
-def _reads_a_sum(attention: Attends | None) -> bool:
+def _reads_a_sum(attention: Attends) -> bool:
     """Return whether the context is a sum of the values of the memory, weighted by the attention."""
     if isinstance(attention, HierarchicalAttention):
         levels = attention.words, attention.sentences
@@ -107,11 +109,20 @@ def _reads_a_sum(attention: Attends | None) -> bool:
     return isinstance(head, Attention) and isinstance(head.reader, _LINEAR)
 
 
-def attention_of(decoder: AbstractRecurrentDecoder) -> Attends | None:
+def attention_of(decoder: AbstractTokenDecoder) -> Attends | None:
     """Return the attention of a decoder; None if it has none, or not one that its steps call."""
     if isinstance(decoder, AbstractAttentionDecoder | BahdanauDecoder):
         return decoder.attention
     return None
+
+
+def attentions_of(decoder: AbstractTokenDecoder) -> tuple[Attends, ...]:
+    """Return all attentions of a decoder to the memory."""
+    if isinstance(decoder, TransformerDecoder):
+        layers = decoder.layers_in_order()
+        return tuple(attention for layer in layers for attention in layer.cross.in_order())
+    attention = attention_of(decoder)
+    return () if attention is None else (attention,)
 
 
 def context_with(

@@ -21,9 +21,6 @@ from ..decoders._steps import DecoderState
 from ._advancing import prepare_advance
 from ._reading import context_with, mean_weights, prepare_read
 
-# Any decoder that predicts a token from one vector.
-Steppable = AbstractDecoder | BahdanauDecoder
-
 
 class StepVectors(NamedTuple):
     """The input of the output layer for each hypothesis, its attention weights, and the state after the step."""
@@ -57,15 +54,8 @@ class AbstractSteps(ABC):
         """Return the queries with which this step attends."""
 
 
-def prepare_steps(decoder: Steppable, *, half: bool) -> AbstractSteps:
-    """Return the steps of a decoder, prepared from its current weights."""
-    if isinstance(decoder, BahdanauDecoder):
-        return _Before(decoder, half=half)
-    return _After(decoder, half=half)
-
-
 @final
-class _After(AbstractSteps):
+class AttendAfter(AbstractSteps):
     """Advances, then attends."""
 
     def __init__(self, decoder: AbstractDecoder, *, half: bool) -> None:
@@ -91,7 +81,7 @@ class _After(AbstractSteps):
 
 
 @final
-class _Before(AbstractSteps):
+class AttendBefore(AbstractSteps):
     """Attends, then advances."""
 
     def __init__(self, decoder: BahdanauDecoder, *, half: bool) -> None:

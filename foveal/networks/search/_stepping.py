@@ -23,9 +23,16 @@ from ...attention._readers import ExpectedSelection
 from ...errors import ValueRangeError
 from ..decoders._decoder import Attends
 from ._matrix import Matrix
-from ._reading import attention_of, check_forced
-from ._step_order import Steppable, prepare_steps
-from ._stepping_state import SearchStep, SteppingState, kept, map_memory, reordered
+from ._prepare_steps import Steppable, prepare_steps
+from ._reading import attention_of, attentions_of, check_forced
+from ._stepping_state import (
+    SearchStep,
+    SteppingState,
+    kept,
+    map_memory,
+    num_hypotheses,
+    reordered,
+)
 
 
 @final
@@ -59,8 +66,7 @@ class DecoderStepper:
                 "DecoderStepper: the decoder must be in evaluation mode, got training mode, whose "
                 "dropout would be part of the search. Call decoder.eval() first."
             )
-        attention = attention_of(decoder)
-        if attention is not None:
+        for attention in attentions_of(decoder):
             _check_queries(attention)
         self._decoder = decoder
         self._half = half
@@ -106,7 +112,7 @@ class DecoderStepper:
         Returns:
             The number of items, B.
         """
-        return state.decoder.layers[0].hidden.shape[0]
+        return num_hypotheses(state)[0]
 
     def step(
         self,

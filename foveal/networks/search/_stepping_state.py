@@ -31,9 +31,16 @@ class SteppingState(NamedTuple):
     decoder: DecoderState
 
 
+def num_hypotheses(state: SteppingState) -> tuple[int, int]:
+    """Return the number of items and of the hypotheses of each."""
+    layers, own = state.decoder
+    first = layers[0].hidden if layers else own[0]
+    return first.shape[0], first.shape[1]
+
+
 def reordered(state: SteppingState, parents: Int[Tensor, "B k"]) -> SteppingState:
     """Select hypotheses: hypothesis k of item b continues `parents[b, k]`; their number may change."""
-    num_before = state.decoder.layers[0].hidden.shape[1]
+    _, num_before = num_hypotheses(state)
     first = torch.arange(len(parents), device=parents.device).unsqueeze(1) * num_before
     index = (first + parents).flatten()
 

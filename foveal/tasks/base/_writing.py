@@ -187,8 +187,7 @@ class AbstractWriting(AbstractAnsweringTask[Writer], Generic[Writer, Spec]):
     @property
     def attention(self) -> str | None:
         """The kind of attention in the decoder, if any."""
-        attention = self.spec.model.decoder.attention
-        return None if attention is None else attention.kind
+        return self.spec.model.decoder.attention_kind
 
     @property
     def constraints(self) -> tuple[Automaton, ...]:

@@ -47,7 +47,7 @@ def forced_rows(
                 f"{num_places} positions, got step {step} and weights of shape {row.shape}. Correct "
                 f"the step or the weights."
             )
-        if attention is not None and not attention.is_exclusive:
+        if attention is not None and not task.spec.model.decoder.is_exclusive:
             _check_range(step, row, attention.most_weight)
         else:
             _check_range(step, row, np.inf)

@@ -51,7 +51,7 @@ class _Replayed(NamedTuple):
 
 
 def _written(task: Writing, example: Example, way: Way) -> Explanation:
-    attention, sources = task.spec.model.decoder.attention, task.places(example)
+    decoder, sources = task.spec.model.decoder, task.places(example)
     first, layout = prefix_numbers(task, way.prefix), task.layout(example)
     real = real_places(sources, layout)
     given = forced_rows(task, way.forced, len(real))
@@ -78,8 +78,8 @@ def _written(task: Writing, example: Example, way: Way) -> Explanation:
         nbest=nbest,
         sources=sources,
         steps=replayed.steps,
-        attention=None if attention is None else attention.kind,
-        exclusive=attention is not None and attention.is_exclusive,
+        attention=decoder.attention_kind,
+        exclusive=decoder.is_exclusive,
         best=replayed.best,
         tree=_tree(task, example, watched.kept, ends),
         layout=layout,

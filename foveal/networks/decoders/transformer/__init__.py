@@ -1,0 +1,1 @@
+"""A Transformer decoder: masked self-attention and attention to the memory."""
