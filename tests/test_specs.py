@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings as run_settings, strategies as st
 
 from foveal.errors import SpecError, ValueRangeError
+from foveal.models import DecoderSpec, Seq2SeqSpec
 from foveal.specs import check, from_json, setting, settings, to_data, to_json, with_setting
 from foveal.specs._reading import from_data
 from foveal.specs._settings import Setting
@@ -336,3 +337,12 @@ def test_none_is_no_text_where_it_is_none() -> None:
     assert with_setting(ColumnSpec(), "column", "none").column is None
     assert with_setting(ColumnSpec(), "column", "2").column == 2
     assert with_setting(ColumnSpec(), "column", "word").column == "word"
+
+
+def test_a_decoder_without_a_kind_is_recurrent() -> None:
+    """Earlier versions wrote no kind for decoders, which were all recurrent."""
+    assert from_json(Seq2SeqSpec, '{"decoder": {"hidden_size": 7}}') == Seq2SeqSpec(
+        decoder=DecoderSpec(hidden_size=7)
+    )
+    with pytest.raises(SpecError, match=r"decoder\.model_size: unknown field of DecoderSpec"):
+        from_json(Seq2SeqSpec, '{"decoder": {"model_size": 7}}')

@@ -59,7 +59,7 @@ class CaptionerSpec:
     encoder: ImageEncoderSpec | FramesEncoderSpec | BackboneSpec | AbstractImageEncoderSpec = (
         setting(ImageEncoderSpec(), "encoder of an image, or of the frames of a clip")
     )
-    decoder: AnyDecoderSpec = setting(DecoderSpec(), "decoder of the text")
+    decoder: AnyDecoderSpec = setting(DecoderSpec(), "decoder of the text", kind_optional=True)
 
     def build(self, *, vocabulary: int) -> Captioner:
         """Build the model with new weights.

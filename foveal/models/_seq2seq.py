@@ -136,7 +136,7 @@ class Seq2SeqSpec:
 
     kind: Literal["seq2seq"] = "seq2seq"
     encoder: EncoderSpec | DocumentEncoderSpec = setting(TextEncoderSpec(), "encoder of the source")
-    decoder: AnyDecoderSpec = setting(DecoderSpec(), "decoder of the target")
+    decoder: AnyDecoderSpec = setting(DecoderSpec(), "decoder of the target", kind_optional=True)
 
     @property
     def reads_documents(self) -> bool:

@@ -53,6 +53,7 @@ def setting(
     at_least: int | float | None = None,
     above: int | float | None = None,
     at_most: int | float | None = None,
+    kind_optional: bool = False,
 ) -> _T: ...
 
 
@@ -63,6 +64,7 @@ def setting(
     at_least: int | float | None = None,
     above: int | float | None = None,
     at_most: int | float | None = None,
+    kind_optional: bool = False,
 ) -> Any:
     """Declare a field of a spec.
 
@@ -72,6 +74,8 @@ def setting(
         at_least: Inclusive lower limit of a number, or of each number of a tuple.
         above: Exclusive lower limit.
         at_most: Inclusive upper limit.
+        kind_optional: In JSON, a spec without a kind has the kind of the default; for a field that had only one choice
+            in earlier versions.
 
     Returns:
         A dataclass field with this metadata.
@@ -84,7 +88,10 @@ def setting(
         DropoutSpec(rate=0.1)
     """
     bounds = Bounds(at_least, above, at_most)
-    return dataclasses.field(default=default, metadata={"about": about, "bounds": bounds})
+    metadata = {"about": about, "bounds": bounds}
+    if kind_optional:
+        metadata["default_kind"] = kind_of(type(default))
+    return dataclasses.field(default=default, metadata=metadata)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -106,6 +113,7 @@ class Field(NamedTuple):
     about: str
     bounds: Bounds
     required: bool
+    default_kind: str | None = None  # of data without a kind
 
 
 @functools.cache
@@ -120,6 +128,7 @@ def fields_of(spec: type) -> dict[str, Field]:
             field.metadata.get("about", ""),
             field.metadata.get("bounds", NO_BOUNDS),
             field.default is missing and field.default_factory is missing,
+            field.metadata.get("default_kind"),
         )
         for field in dataclasses.fields(spec)
     }

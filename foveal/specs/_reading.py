@@ -150,13 +150,21 @@ def _read_spec(spec: type, data: Mapping[str, Any], path: str, also: Sequence[ty
     values = {}
     for name, field in known.items():
         if name in data:
-            values[name] = read(field.annotation, data[name], join(path, name), field.bounds, also)
+            part = _with_kind(data[name], field.default_kind)
+            values[name] = read(field.annotation, part, join(path, name), field.bounds, also)
         elif field.required:
             raise SpecError(
                 f"{join(path, name)}: missing, and {spec.__name__} has no default for it. "
                 f"Expected {in_words(field.annotation, field.bounds)}; add it."
             )
     return made(spec, values, path)
+
+
+def _with_kind(data: Any, default: str | None) -> Any:
+    """Add a kind to data without one, if the field has a default for it."""
+    if default is None or not isinstance(data, Mapping) or "kind" in data or CLASS in data:
+        return data
+    return {"kind": default, **data}
 
 
 def _chosen(specs: Sequence[type], data: Mapping[str, Any], path: str) -> type:
