@@ -22,6 +22,7 @@ from recipes import (
     scan,
     segment_translation,
     sentence_trees,
+    summarization,
     tree_transduction,
 )
 
@@ -38,6 +39,7 @@ from . import (
     _formulas,
     _hypotheses,
     _sentence_trees,
+    _summarization,
     _translation,
 )
 
@@ -51,6 +53,9 @@ EXPERIMENTS = {
     ),
     _translation.NAME: Experiment(
         segment_translation.recipe, segment_translation.CASES, (1, 2, 3), _translation.score
+    ),
+    _summarization.NAME: Experiment(
+        summarization.recipe, summarization.CASES, (1, 2, 3), _summarization.score
     ),
     _by_length.NAME: Experiment(scan.recipe, _by_length.CASES, (1, 2, 3), _by_length.score),
     _delay.NAME: Experiment(delay.recipe, delay.CASES, (1, 2, 3), _delay.score),

@@ -25,4 +25,5 @@ from ._metrics import (
     word_error_rate as word_error_rate,
 )
 from ._reliability import reliability as reliability, risk_coverage as risk_coverage
+from ._rouge import rouge as rouge
 from ._statistics import Statistics as Statistics

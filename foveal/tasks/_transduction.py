@@ -54,6 +54,7 @@ from ..models._seq2seq import Source
 from ..networks.decoders._steps import TokenLosses
 from ..specs import setting
 from ._source_forms import AbstractSourceForm, DocumentForm, TextForm
+from ._summaries import by_source, first_sentence, rouges
 from ._unseen import UnseenTokens
 from .base._evaluation import MainMetric
 from .base._forced import Forced, looked
@@ -91,9 +92,11 @@ class Transduction(AbstractExplainedWriting[Seq2Seq, "TransductionSpec"]):
     @property
     @override
     def main_metric(self) -> MainMetric:
-        return (
-            MainMetric("wer", False) if self.spec.outputs == "words" else MainMetric("bleu", True)
-        )
+        return {
+            "words": MainMetric("wer", False),
+            "texts": MainMetric("bleu", True),
+            "summaries": MainMetric("rouge1", True),
+        }[self.spec.outputs]
 
     @override
     def encode(self, example: Example) -> Encoded:
@@ -275,7 +278,28 @@ class Transduction(AbstractExplainedWriting[Seq2Seq, "TransductionSpec"]):
         return self._limit(len(self._encode_source(example).source), settings or self.prediction)
 
     @override
+    def _groups(self, examples: Sequence[Example]) -> Sequence[Sequence[Example]]:
+        """Group all summaries of a source, because each source is predicted only once."""
+        if self.spec.outputs != "summaries":
+            return super()._groups(examples)
+        return by_source(examples)
+
+    @override
+    def _scored(
+        self, groups: Sequence[Sequence[Example]], outputs: Sequence[str]
+    ) -> Sequence[Statistics]:
+        if self.spec.outputs != "summaries":
+            return super()._scored(groups, outputs)
+        references = [[self.reference(one) for one in summaries] for summaries in groups]
+        return rouges(references, outputs)
+
+    @override
     def trivial_answers(self, example: Example) -> Mapping[str, str]:
+        if self.spec.outputs == "summaries":
+            return {
+                "the first sentence of the source": first_sentence(example.text),
+                "a copy of the source": example.text,
+            }
         target = self.vocabularies.majority.get("")
         if target is None:
             return {}
@@ -289,6 +313,8 @@ class Transduction(AbstractExplainedWriting[Seq2Seq, "TransductionSpec"]):
         self, references: Sequence[str], outputs: Sequence[str]
     ) -> Sequence[Statistics]:
         target = self.spec.target
+        if self.spec.outputs == "summaries":
+            return rouges(references, outputs)
         if self.spec.outputs == "words":
             if isinstance(target, CharacterSpec | SentencePieceSpec):
                 return wrong_words(references, outputs), character_error_rate(references, outputs)
@@ -319,8 +345,9 @@ class TransductionSpec(AbstractTextSpec[Transduction]):
     source: TokenizerSpec = setting(CharacterSpec(), "tokenizer of the source")
     target: TokenizerSpec = setting(CharacterSpec(), "tokenizer of the target")
     features: FeaturesSpec | None = setting(None, "tokenizer of the features column")
-    outputs: Literal["words", "texts"] = setting(
-        "words", "the kind of outputs: words, scored as correct or wrong (WER), or text (BLEU)"
+    outputs: Literal["words", "texts", "summaries"] = setting(
+        "words",
+        "the kind of outputs: words, scored as correct or wrong (WER), texts (BLEU), or summaries (ROUGE)",
     )
     min_count: int = setting(
         1, "tokens that are rarer in the training set become unknown", at_least=1

@@ -15,6 +15,7 @@ from typing import final
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
+from torch.nn.functional import logsigmoid
 
 from ...attention import Memory
 from ...attention._copy import mixed
@@ -55,6 +56,34 @@ class CopyGate(nn.Module):
         return mixed(
             log_probs, self.score(vectors), weights, copies_of(memory), log_probs.shape[-1]
         )
+
+    def target_log_probs(
+        self,
+        vectors: Float[Tensor, "*batch T A"],
+        log_probs: Float[Tensor, "*batch T"],
+        weights: Float[Tensor, "*batch T S"],
+        targets: Int[Tensor, "*batch T"],
+        memory: Memory,
+    ) -> Float[Tensor, "*batch T"]:
+        """Compute the log-probabilities of one token for each vector, without the table of all tokens.
+
+        Args:
+            vectors: Vectors before the output layer.
+            log_probs: Log-probabilities of generating the targets, all finite.
+            weights: Attention weights; each row sums to 1.
+            targets: Token ids, one for each vector.
+            memory: Encoded input with `copies`.
+
+        Returns:
+            Log-probabilities of the targets, generated or copied.
+        """
+        gate = self.score(vectors).squeeze(-1)
+        same = copies_of(memory).unsqueeze(-2) == targets.unsqueeze(-1)
+        pointed = torch.where(same, weights, 0.0).sum(-1)
+        points = pointed > 0  # log 0 has no gradient
+        copied = torch.where(points, pointed, 1.0).log() + logsigmoid(-gate)
+        generated = log_probs + logsigmoid(gate)
+        return torch.where(points, torch.logaddexp(generated, copied), generated)
 
     def probabilities(self, vectors: Float[Tensor, "*batch Q A"]) -> Float[Tensor, "*batch Q"]:
         """Return the probability of copying at each step, 1 - g.

@@ -91,13 +91,18 @@ class AbstractVectorDecoder(AbstractTokenDecoder):
     ) -> TokenLosses:
         memory = self._remembered(memory)
         vectors, attended, state = self._teach(tokens, memory, mask, state)
-        if self.copying is not None:  # the mixture needs the whole table
+        if self.copying is not None and label_smoothing:  # over the whole table of the mixture
             log_probs = self.log_probs(vectors, attended, memory)
             loss, log_prob = self._losses(log_probs, targets, mask, label_smoothing)
             return TokenLosses(loss, log_prob, attended, state)
         loss, log_prob = self.output.score(
             vectors, self.embedding, targets, mask, label_smoothing=label_smoothing
         )
+        if self.copying is not None:
+            weights = _copy_weights(attended, vectors)
+            mixture = self.copying.target_log_probs(vectors, -loss, weights, targets, memory)
+            mixture = mixture if mask is None else mixture.masked_fill(~mask, 0.0)
+            loss, log_prob = -mixture, mixture.detach()
         return TokenLosses(loss, log_prob, attended, state)
 
     def _losses(

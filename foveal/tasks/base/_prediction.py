@@ -69,6 +69,12 @@ class PredictionSpec:
         at_least=1,
         at_most=1_000_000,
     )
+    no_repeat_ngram: int = setting(
+        0,
+        "size of the n-grams that no output may contain twice, for example 3; 0: no restriction",
+        at_least=0,
+        at_most=1_000,
+    )
     batch_size: int = setting(256, "batch size in examples", at_least=1, at_most=1_000_000)
     trace: bool = setting(False, "return the attention")
 

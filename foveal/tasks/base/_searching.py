@@ -162,6 +162,7 @@ class _Searcher:
                 begin=begin,
                 end=END,
                 max_length=limits,
+                no_repeat_ngram=settings.no_repeat_ngram,
                 constraints=self._constraints,
                 with_weights=settings.trace,
             )
@@ -174,6 +175,7 @@ class _Searcher:
             beam_size=settings.beam_size,
             nbest=settings.beam_size,
             length_penalty=LengthPenalty(alpha=alpha) if alpha else None,
+            no_repeat_ngram=settings.no_repeat_ngram,
             constraints=self._constraints,
             with_weights=settings.trace,
         )

@@ -107,6 +107,7 @@ def _search(
         beam_size=beam_size,
         nbest=beam_size,
         length_penalty=LengthPenalty(alpha=alpha) if alpha else None,
+        no_repeat_ngram=task.prediction.no_repeat_ngram,
         constraints=task.constraints,
         prefix=torch.tensor([prefix], device=device) if prefix else None,
     )
