@@ -46,6 +46,7 @@ SYSTEMS: dict[str, dict[str, Any]] = {
     "none": {"attention": None},
     "attention": {"attention": SoftmaxSpec()},
     "copy": {"attention": SoftmaxSpec(), "copy": True},
+    "coverage": {"attention": SoftmaxSpec(), "copy": True, "coverage": True},
 }
 CASES = tuple(f"{corpus}_{system}" for corpus in CORPORA for system in SYSTEMS)
 LONGEST = {"scitldr": 120, "aeslc": 60}  # words of a source
@@ -77,6 +78,7 @@ def recipe(case: str = "scitldr_copy") -> Run:
             outputs="summaries",
             min_count=3,
             label_smoothing=0.0,
+            coverage=1.0 if system == "coverage" else 0.0,
             model=Seq2SeqSpec(
                 encoder=TextEncoderSpec(embedding_size=SIZE, hidden_size=SIZE, dropout=0.3),
                 decoder=DecoderSpec(
@@ -94,10 +96,12 @@ def recipe(case: str = "scitldr_copy") -> Run:
     )
 
 
-scitldr_none, scitldr_attention, scitldr_copy = (
-    partial(recipe, f"scitldr_{system}") for system in SYSTEMS
-)
-aeslc_none, aeslc_attention, aeslc_copy = (partial(recipe, f"aeslc_{system}") for system in SYSTEMS)
+# fmt: off
+scitldr_none, scitldr_attention, scitldr_copy, scitldr_coverage = (
+    partial(recipe, f"scitldr_{system}") for system in SYSTEMS)
+aeslc_none, aeslc_attention, aeslc_copy, aeslc_coverage = (
+    partial(recipe, f"aeslc_{system}") for system in SYSTEMS)
+# fmt: on
 
 
 def part(corpus: str, name: str) -> JsonLines:

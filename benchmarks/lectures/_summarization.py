@@ -49,7 +49,9 @@ def score(cases: Sequence[str], seeds: Sequence[int], runs: Path, results: Path)
     rows, specs = list[Row](), dict[str, object]()
     for corpus in summarization.CORPORA:
         documents = list(summarization.documents(corpus, "test"))
-        baselines = {name: _rouges(documents, map(rule, _sources(documents))) for name, rule in RULES.items()}
+        baselines = {
+            name: _rouges(documents, map(rule, _sources(documents))) for name, rule in RULES.items()
+        }
         rows += _rule_rows(corpus, baselines)
         for case in (case for case in cases if case.startswith(f"{corpus}_")):
             done = [seed for seed in seeds if (folder_of(runs, NAME, case, seed) / COST).exists()]
@@ -60,6 +62,10 @@ def score(cases: Sequence[str], seeds: Sequence[int], runs: Path, results: Path)
             specs[case] = spec_of(summarization.recipe(case))
             print(case, done, [round(each.value, 2) for each in found.quality["1"]], flush=True)
     made = Results.here(f"python -m benchmarks.lectures score {NAME}")
-    files = [summarization.file_of(corpus, part) for corpus in summarization.CORPORA for part in ("train", "dev", "test")]
+    files = [
+        summarization.file_of(corpus, part)
+        for corpus in summarization.CORPORA
+        for part in ("train", "dev", "test")
+    ]
     data = digests(sorted(files), summarization.DATA)
     replace(made.with_rows(rows), data=data, spec=specs).save(results / f"{NAME}.json")

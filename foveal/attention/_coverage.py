@@ -6,12 +6,14 @@ Axes: *batch any leading shape, Q queries, S positions.
 References: Tu et al. 2016; See et al. 2017, eq. 10 to 13.
 """
 
-from typing import Any, final
+from typing import Any, NamedTuple, final
 
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
+from typing_extensions import override
 
+from ._memory import Memory
 from ._scorers import AbstractScorer, scores_of
 
 
@@ -49,16 +51,35 @@ def coverage_loss(
     return (again if mask is None else torch.where(mask, again, 0.0)).sum(-1)
 
 
+class CoveredKeys(NamedTuple):
+    """The keys of the inner scorer, and the coverage of each position before each query; None before the first."""
+
+    inner: Any
+    covered: Float[Tensor, "*batch Q S"] | None = None
+
+
 @final
-class CoverageScorer(nn.Module):
+class CoverageScorer(AbstractScorer):
     """Adds a learned multiple of the coverage to the scores of another scorer.
 
-    It takes one query at a time, because the coverage of a step is known only after the earlier steps.
+        score[q, s] = inner score[q, s] + w * coverage[q, s]
 
-        score[s] = inner score[s] + w * coverage[s]
+    The coverage of a step is known only after the earlier steps, so a decoder attends with one step at a time. Before
+    each step it replaces the coverage in the keys of the memory: `keys._replace(covered=...)`.
 
     Args:
         inner: Scorer whose potentials are one tensor of scores.
+
+    Examples:
+        >>> from foveal.attention import DotScorer
+        >>> scorer = CoverageScorer(DotScorer())
+        >>> with torch.no_grad():
+        ...     scorer.weight.fill_(-2.0)
+        Parameter containing:
+        tensor(-2., requires_grad=True)
+        >>> keys = scorer.remember(torch.eye(2))
+        >>> scorer(torch.ones(1, 2), keys._replace(covered=torch.tensor([[1.0, 0.0]])))[0].tolist()
+        [[-1.0, 1.0]]
     """
 
     def __init__(self, inner: AbstractScorer) -> None:
@@ -66,26 +87,19 @@ class CoverageScorer(nn.Module):
         self.inner = inner
         self.weight = nn.Parameter(torch.zeros(()))
 
-    def remember(self, values: Float[Tensor, "*batch S V"]) -> Any:
-        """Return the keys of the inner scorer.
+    @override
+    def remember(self, values: Float[Tensor, "*batch S V"]) -> CoveredKeys:
+        return CoveredKeys(self.inner.remember(values))
 
-        Args:
-            values: Values of the memory.
-
-        Returns:
-            Keys, in the form that the inner scorer takes.
-        """
-        return self.inner.remember(values)
-
+    @override
     def forward(
-        self, query: Float[Tensor, "*batch Q D"], keys: Any, covered: Float[Tensor, "*batch Q S"]
+        self, query: Float[Tensor, "*batch Q D"], keys: CoveredKeys
     ) -> tuple[Float[Tensor, "*batch Q S"]]:
         """Compute the scores, given the coverage.
 
         Args:
             query: Queries, usually one.
-            keys: Keys, as `remember` returns them.
-            covered: Attention that each position has received before each query.
+            keys: Keys, as `remember` returns them, with the coverage before each query.
 
         Returns:
             A tuple of one tensor, the scores.
@@ -93,4 +107,12 @@ class CoverageScorer(nn.Module):
         Raises:
             ShapeError: The inner scorer returns several tensors.
         """
-        return (scores_of(self.inner, query, keys) + self.weight * covered,)
+        scores = scores_of(self.inner, query, keys.inner)
+        return (scores if keys.covered is None else scores + self.weight * keys.covered,)
+
+
+def with_coverage(memory: Memory, covered: Float[Tensor, "*batch Q S"] | None) -> Memory:
+    """Return a memory for the next step of an attention with coverage; the same memory if there is none."""
+    if covered is None:
+        return memory
+    return memory._replace(keys=memory.keys._replace(covered=covered))

@@ -58,7 +58,13 @@ def rouge(
     """
     check_pairs("rouge", len(references), len(hypotheses))
     rows = [
-        (max(_f_measure(_tokens(one, tokenize), _tokens(output, tokenize), overlap) for one in texts), 1)
+        (
+            max(
+                _f_measure(_tokens(one, tokenize), _tokens(output, tokenize), overlap)
+                for one in texts
+            ),
+            1,
+        )
         for texts, output in zip(each_of(references), hypotheses, strict=True)
     ]
     return Statistics(

@@ -110,7 +110,17 @@ def test_log_probabilities_are_the_mixture(choices: dict[str, Any]) -> None:
     torch.testing.assert_close(scored.loss, -chosen, rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize("choices", [{}, {"input_feeding": True}, {"attend": "before"}])
+@pytest.mark.parametrize(
+    "choices",
+    [
+        {},
+        {"input_feeding": True},
+        {"attend": "before"},
+        {"coverage": True},
+        {"coverage": True, "input_feeding": True},
+        {"coverage": True, "attend": "before"},
+    ],
+)
 def test_searches_score_as_teacher_forcing_does(choices: dict[str, Any]) -> None:
     torch.manual_seed(1)
     task = spec(**choices).build_from(EXAMPLES)

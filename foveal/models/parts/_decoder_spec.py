@@ -7,6 +7,7 @@ from typing import Literal, TypedDict, final
 from torch import nn
 from typing_extensions import override
 
+from ...attention import Attention, CoverageScorer
 from ...errors import ValueRangeError
 from ...networks import (
     AbstractBridge,
@@ -26,7 +27,13 @@ from ...networks.decoders._decoder import Attends
 from ...networks.decoders._recurrent_decoder import DecoderParts
 from ...networks.decoders._token_decoder import AbstractTokenDecoder
 from ...specs import AbstractSpec, setting
-from ._attention_specs import AttentionSpec, LatentHardSpec, LatentMonotoneSpec, SoftmaxSpec
+from ._attention_specs import (
+    AttentionSpec,
+    LatentHardSpec,
+    LatentMonotoneSpec,
+    SoftmaxSpec,
+    SparsemaxSpec,
+)
 from ._recurrent_spec import AbstractRecurrentSpec
 
 
@@ -108,6 +115,10 @@ class DecoderSpec(AbstractRecurrentSpec, AbstractDecoderSpec):
     copy: bool = setting(
         False, "copy tokens of the source, unseen ones too (pointer-generator, See et al. 2017)"
     )
+    coverage: bool = setting(
+        False,
+        "scores read the attention that each position has received (coverage, See et al. 2017); slower",
+    )
 
     @property
     @override
@@ -147,7 +158,7 @@ class DecoderSpec(AbstractRecurrentSpec, AbstractDecoderSpec):
                 vector_size=vector_size,
             )
         reading = _Reading(
-            attention=self.attention.build(self.hidden_size, value_size),
+            attention=self._attention(self.attention, value_size),
             value_size=value_size,
             copy=self.copy,
         )
@@ -156,6 +167,15 @@ class DecoderSpec(AbstractRecurrentSpec, AbstractDecoderSpec):
             return BahdanauDecoder(**parts, **reading, deep_size=deep_size)
         decoder = InputFeedingDecoder if self.input_feeding else AttentionDecoder
         return decoder(**parts, **reading, vector_size=vector_size)
+
+    def _attention(self, spec: AttentionSpec, value_size: int) -> Attends:
+        built = spec.build(self.hidden_size, value_size)
+        if not self.coverage:
+            return built
+        assert isinstance(built, Attention)
+        return Attention(
+            scorer=CoverageScorer(built.scorer), distribute=built.distribute, reader=built.reader
+        )
 
     def _bridge(self, summary_size: int, stack: RecurrentStack) -> AbstractBridge:
         match self.bridge:
@@ -180,6 +200,12 @@ class DecoderSpec(AbstractRecurrentSpec, AbstractDecoderSpec):
             raise ValueRangeError(
                 f"DecoderSpec: copy needs attention weights that sum to 1, got attention {self.attention.kind}, whose "
                 f"weights do not. Choose softmax, sparsemax or local attention, or set copy to false."
+            )
+        if self.coverage and not isinstance(self.attention, SoftmaxSpec | SparsemaxSpec):
+            kind = "none" if self.attention is None else self.attention.kind
+            raise ValueRangeError(
+                f"DecoderSpec: coverage is a feature of the score of each position, got attention {kind}. "
+                f"Choose softmax or sparsemax attention, or set coverage to false."
             )
         if self.attend == "before" and self.input_feeding:
             raise ValueRangeError(

@@ -28,6 +28,7 @@ from ...attention import Attended, Memory
 from ...attention._hierarchical import HierarchicalAttended
 from ...batch_invariant import Linear
 from .._bridges import summarized
+from ._covering import coverage_after, first_coverage, memory_at
 from ._decoder import Attends
 from ._fed_steps import FedSteps, carried, real_items, shared
 from ._steps import DecoderState, Step, TeacherForced
@@ -84,6 +85,10 @@ class BahdanauDecoder(AbstractRecurrentVectorDecoder):
         return self.attention.remember(summarized(memory))
 
     @override
+    def start(self, memory: Memory) -> DecoderState:
+        return super().start(memory)._replace(covered=first_coverage(self.attention, memory))
+
+    @override
     def fed(self, state: DecoderState) -> tuple[Tensor, ...]:
         """Return the context, which is part of the state only within a step: see `with_context`."""
         return (state.own,)
@@ -98,7 +103,7 @@ class BahdanauDecoder(AbstractRecurrentVectorDecoder):
         Returns:
             The same layers, with the context.
         """
-        return DecoderState(state.layers, context)
+        return state._replace(own=context)
 
     def attend(self, state: DecoderState, memory: Memory) -> Attended | HierarchicalAttended:
         """Attend with the top layer of a state as the only query.
@@ -110,7 +115,8 @@ class BahdanauDecoder(AbstractRecurrentVectorDecoder):
         Returns:
             The context and the weights, with one query.
         """
-        return self.attention(state.layers[-1].hidden.unsqueeze(-2), memory)
+        query = state.layers[-1].hidden.unsqueeze(-2)
+        return self.attention(query, memory_at(state, memory))
 
     def vectors(
         self,
@@ -140,7 +146,8 @@ class BahdanauDecoder(AbstractRecurrentVectorDecoder):
         hidden, layers = self.stack.step(self._joined(embedded, memory, context), state.layers)
         vectors = self.dropout(self.vectors(hidden, embedded, context)).unsqueeze(-2)
         log_probs = self.log_probs(vectors, (attended,), memory).squeeze(-2)
-        return Step(DecoderState(layers), log_probs, attended)
+        after = DecoderState(layers, covered=coverage_after(state, attended))
+        return Step(after, log_probs, attended)
 
     @override
     def _teach(
@@ -156,7 +163,7 @@ class BahdanauDecoder(AbstractRecurrentVectorDecoder):
             reading = self.attend(state, memory)
             context = reading.context.squeeze(-2)
             hidden, layers = steps.step(number, context, state.layers)
-            after = DecoderState(layers)
+            after = DecoderState(layers, covered=coverage_after(state, reading))
             state = after if real is None else carried(real, after, state)
             outputs.append(hidden)
             contexts.append(context)

@@ -24,6 +24,9 @@ from typing_extensions import override
 from ...attention import Attention, HierarchicalAttention, Memory, MultiHead
 from ...batch_invariant import Linear
 from .._bridges import summarized
+from ..recurrent._stacks import StackState
+from ._covering import coverage_after, first_coverage, memory_at
+from ._fed_steps import carried, real_items
 from ._recurrent_decoder import DecoderParts
 from ._steps import DecoderState, Reading, Step, TeacherForced
 from ._vector_decoder import AbstractRecurrentVectorDecoder, VectorDecoderParts
@@ -56,11 +59,13 @@ class AbstractDecoder(AbstractRecurrentVectorDecoder):
     @override
     def step(self, state: DecoderState, token: Int[Tensor, "*batch"], memory: Memory) -> Step:
         hidden, layers = self.advance(state, token, memory)
-        vectors, attended = self.read(hidden.unsqueeze(-2), memory)
+        vectors, attended = self.read(hidden.unsqueeze(-2), memory_at(state, memory))
         vectors = self.dropout(vectors)
         readings = () if attended is None else (attended,)
         log_probs = self.log_probs(vectors, readings, memory).squeeze(-2)
-        return Step(DecoderState(layers, self.own(vectors.squeeze(-2))), log_probs, attended)
+        covered = coverage_after(state, attended)
+        after = DecoderState(layers, self.own(vectors.squeeze(-2)), covered)
+        return Step(after, log_probs, attended)
 
     def own(self, vector: Float[Tensor, "*batch A"]) -> Any:
         """Return the decoder-specific part of the state after a step with this vector.
@@ -81,9 +86,33 @@ class AbstractDecoder(AbstractRecurrentVectorDecoder):
         state = self.start(memory) if state is None else state
         tokens = tokens if mask is None else tokens.masked_fill(~mask, 0)
         hidden, layers = self.stack(self._input(tokens, memory), mask, state.layers)
+        if state.covered is not None:
+            return self._teach_in_turn(hidden, layers, memory, mask, state)
         vectors, reading = self.read(hidden, memory)
         attended = () if reading is None else (reading,)
         return TeacherForced(self.dropout(vectors), attended, DecoderState(layers))
+
+    def _teach_in_turn(
+        self,
+        hidden: Tensor,
+        layers: StackState,
+        memory: Memory,
+        mask: Tensor | None,
+        state: DecoderState,
+    ) -> TeacherForced:
+        """Attend with one step after the other, because the scores read the coverage of the earlier steps."""
+        vectors, attended = list[Tensor](), list[Reading]()
+        for query, real in zip(
+            hidden.split(1, -2), real_items(mask, hidden.shape[-2]), strict=True
+        ):
+            vector, reading = self.read(query, memory_at(state, memory))
+            assert reading is not None
+            after = state._replace(covered=coverage_after(state, reading))
+            state = after if real is None else carried(real, after, state)
+            vectors.append(vector)
+            attended.append(reading)
+        after = DecoderState(layers, covered=state.covered)
+        return TeacherForced(self.dropout(torch.cat(vectors, -2)), tuple(attended), after)
 
 
 @final
@@ -138,6 +167,10 @@ class AbstractAttentionDecoder(AbstractDecoder):
     @override
     def remember(self, memory: Memory) -> Memory:
         return self.attention.remember(summarized(memory))
+
+    @override
+    def start(self, memory: Memory) -> DecoderState:
+        return super().start(memory)._replace(covered=first_coverage(self.attention, memory))
 
     @override
     def read(

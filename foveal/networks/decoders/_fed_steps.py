@@ -76,4 +76,5 @@ def carried(real: Tensor, after: DecoderState, before: DecoderState) -> DecoderS
     real = real.unsqueeze(-1)
     layers = (carry(real, new, old) for new, old in zip(after.layers, before.layers, strict=True))
     own = None if after.own is None else torch.where(real, after.own, before.own)
-    return DecoderState(tuple(layers), own)
+    covered = None if after.covered is None else torch.where(real, after.covered, before.covered)
+    return DecoderState(tuple(layers), own, covered)

@@ -18,6 +18,7 @@ from torch import Tensor
 from typing_extensions import override
 
 from ...attention import Memory
+from ._covering import coverage_after, memory_at
 from ._decoder import AbstractAttentionDecoder, Attends
 from ._fed_steps import FedSteps, carried, real_items, shared
 from ._steps import DecoderState, TeacherForced
@@ -70,9 +71,9 @@ class InputFeedingDecoder(AbstractAttentionDecoder):
 
     @override
     def start(self, memory: Memory) -> DecoderState:
-        layers = super().start(memory).layers
-        hidden = layers[0].hidden
-        return DecoderState(layers, hidden.new_zeros(*hidden.shape[:-1], self.vector_size))
+        state = super().start(memory)
+        hidden = state.layers[0].hidden
+        return state._replace(own=hidden.new_zeros(*hidden.shape[:-1], self.vector_size))
 
     @override
     def fed(self, state: DecoderState) -> tuple[Tensor, ...]:
@@ -93,9 +94,9 @@ class InputFeedingDecoder(AbstractAttentionDecoder):
         vectors, attended = [], []
         for number, real in enumerate(real_items(mask, tokens.shape[-1])):
             hidden, layers = steps.step(number, state.own, state.layers)
-            read, reading = self.read(hidden.unsqueeze(-2), memory)
+            read, reading = self.read(hidden.unsqueeze(-2), memory_at(state, memory))
             vector = self.dropout(read).squeeze(-2)
-            after = DecoderState(layers, vector)
+            after = DecoderState(layers, vector, coverage_after(state, reading))
             state = after if real is None else carried(real, after, state)
             vectors.append(vector)
             attended.append(reading)

@@ -38,6 +38,7 @@ from ...attention._scorers import scores_of
 from ...distributions import Categorical
 from ...errors import ShapeError, ValueRangeError
 from ..decoders._bahdanau import BahdanauDecoder
+from ..decoders._covering import reads_coverage
 from ..decoders._decoder import (
     AbstractAttentionDecoder,
     AbstractDecoder,
@@ -142,7 +143,9 @@ def mean_weights(attention: Attends, reading: Reading) -> Float[Tensor, "B K S"]
 
 def prepare_read(decoder: AbstractDecoder, *, half: bool) -> AbstractRead:
     """Return the prepared form, if the decoder has one."""
-    if isinstance(decoder, AttentionDecoder | InputFeedingDecoder):
+    if isinstance(decoder, AttentionDecoder | InputFeedingDecoder) and not reads_coverage(
+        decoder.attention
+    ):
         attention = decoder.attention
         if isinstance(attention, Attention) and isinstance(attention.reader, _LINEAR):
             if attention.distribute == PerQuery(Categorical) and isinstance(

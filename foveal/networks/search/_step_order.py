@@ -15,6 +15,7 @@ from torch import Tensor
 from typing_extensions import override
 
 from ...attention import Memory
+from ...attention._coverage import with_coverage
 from ..decoders._bahdanau import BahdanauDecoder
 from ..decoders._decoder import AbstractDecoder
 from ..decoders._steps import DecoderState
@@ -72,8 +73,9 @@ class AttendAfter(AbstractSteps):
         self, state: DecoderState, tokens: Tensor, memory: Memory, forced: Tensor | None
     ) -> StepVectors:
         hidden, layers = self._advance.advance(state, tokens, memory)
-        vectors, weights = self._read.read(hidden, memory, forced)
-        return StepVectors(vectors, weights, DecoderState(layers, self._decoder.own(vectors)))
+        vectors, weights = self._read.read(hidden, with_coverage(memory, state.covered), forced)
+        after = DecoderState(layers, self._decoder.own(vectors), _coverage(state, weights))
+        return StepVectors(vectors, weights, after)
 
     @override
     def queries(self, state: DecoderState, tokens: Tensor, memory: Memory) -> Tensor:
@@ -99,15 +101,26 @@ class AttendBefore(AbstractSteps):
     ) -> StepVectors:
         decoder, weights = self._decoder, forced
         if weights is None:
-            reading = decoder.attention(self.queries(state, tokens, memory), memory)
+            queries = self.queries(state, tokens, memory)
+            reading = decoder.attention(queries, with_coverage(memory, state.covered))
             context, weights = reading.context, mean_weights(decoder.attention, reading)
         else:
             context = context_with(decoder.attention, weights, memory)
         before = decoder.with_context(state, context)
         hidden, layers = self._advance.advance(before, tokens, memory)
         vectors = decoder.vectors(hidden, decoder.embedding(tokens), context)
-        return StepVectors(vectors, weights, DecoderState(layers))
+        after = DecoderState(layers, covered=_coverage(state, weights))
+        return StepVectors(vectors, weights, after)
 
     @override
     def queries(self, state: DecoderState, tokens: Tensor, memory: Memory) -> Tensor:
         return state.layers[-1].hidden
+
+
+def _coverage(
+    before: DecoderState, weights: Float[Tensor, "B K S"] | None
+) -> Float[Tensor, "B K S"] | None:
+    """Return the coverage after a step, if the attention reads it."""
+    if before.covered is None or weights is None:
+        return None
+    return before.covered + weights
