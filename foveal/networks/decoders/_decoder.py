@@ -22,11 +22,10 @@ from torch import Tensor
 from typing_extensions import override
 
 from ...attention import Attention, HierarchicalAttention, Memory, MultiHead
+from ...attention._coverage import with_coverage
 from ...batch_invariant import Linear
 from .._bridges import summarized
-from ..recurrent._stacks import StackState
-from ._covering import coverage_after, first_coverage, memory_at
-from ._fed_steps import carried, real_items
+from ._covering import coverage_after, coverages, first_coverage, memory_at
 from ._recurrent_decoder import DecoderParts
 from ._steps import DecoderState, Reading, Step, TeacherForced
 from ._vector_decoder import AbstractRecurrentVectorDecoder, VectorDecoderParts
@@ -86,33 +85,17 @@ class AbstractDecoder(AbstractRecurrentVectorDecoder):
         state = self.start(memory) if state is None else state
         tokens = tokens if mask is None else tokens.masked_fill(~mask, 0)
         hidden, layers = self.stack(self._input(tokens, memory), mask, state.layers)
-        if state.covered is not None:
-            return self._teach_in_turn(hidden, layers, memory, mask, state)
-        vectors, reading = self.read(hidden, memory)
+        before, covered = self._coverages(hidden, memory, mask, state)
+        vectors, reading = self.read(hidden, with_coverage(memory, before))
         attended = () if reading is None else (reading,)
-        return TeacherForced(self.dropout(vectors), attended, DecoderState(layers))
+        return TeacherForced(self.dropout(vectors), attended, DecoderState(layers, covered=covered))
 
-    def _teach_in_turn(
-        self,
-        hidden: Tensor,
-        layers: StackState,
-        memory: Memory,
-        mask: Tensor | None,
-        state: DecoderState,
-    ) -> TeacherForced:
-        """Attend with one step after the other, because the scores read the coverage of the earlier steps."""
-        vectors, attended = list[Tensor](), list[Reading]()
-        for query, real in zip(
-            hidden.split(1, -2), real_items(mask, hidden.shape[-2]), strict=True
-        ):
-            vector, reading = self.read(query, memory_at(state, memory))
-            assert reading is not None
-            after = state._replace(covered=coverage_after(state, reading))
-            state = after if real is None else carried(real, after, state)
-            vectors.append(vector)
-            attended.append(reading)
-        after = DecoderState(layers, covered=state.covered)
-        return TeacherForced(self.dropout(torch.cat(vectors, -2)), tuple(attended), after)
+    def _coverages(
+        self, hidden: Tensor, memory: Memory, mask: Tensor | None, state: DecoderState
+    ) -> tuple[Tensor | None, Tensor | None]:
+        """Return the coverage before each step `(*batch, T, S)` and after the last, if the attention reads it."""
+        del hidden, memory, mask, state
+        return None, None
 
 
 @final
@@ -171,6 +154,14 @@ class AbstractAttentionDecoder(AbstractDecoder):
     @override
     def start(self, memory: Memory) -> DecoderState:
         return super().start(memory)._replace(covered=first_coverage(self.attention, memory))
+
+    @override
+    def _coverages(
+        self, hidden: Tensor, memory: Memory, mask: Tensor | None, state: DecoderState
+    ) -> tuple[Tensor | None, Tensor | None]:
+        if state.covered is None:
+            return None, None
+        return coverages(self.attention, hidden, memory, mask, state.covered)
 
     @override
     def read(
