@@ -44,12 +44,11 @@ CHANGES: dict[str, tuple[str, ...]] = {
 }
 
 
-def error_rate(language: str, settings: Sequence[str], run: Path) -> float:
-    """Return the WER on the development words."""
+def error_rate(train: Path, dev: Path, settings: Sequence[str], run: Path) -> float:
+    """Return the WER on the development words of a run, which is fitted unless it exists."""
     if not (run / "metrics.json").exists():
-        train, dev = (str(DATA / FOLDER / f"{language}_{part}.tsv") for part in ("train", "dev"))
         changes = [word for setting in settings for word in ("--set", setting)]
-        words = ["fit", train, "--dev", dev, "--out", str(run), "--seed", str(SEED)]
+        words = ["fit", str(train), "--dev", str(dev), "--out", str(run), "--seed", str(SEED)]
         foveal([*words, *changes])
     metrics = json.loads((run / "metrics.json").read_text(encoding="utf-8"))
     return metrics["dev"]["wer"]["value"]
@@ -68,7 +67,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     try:
         for change, settings in CHANGES.items():
             found = [
-                error_rate(name, settings, runs / f"{name}_{change.replace(' ', '_')}")
+                error_rate(
+                    *(DATA / FOLDER / f"{name}_{part}.tsv" for part in ("train", "dev")),
+                    settings,
+                    runs / f"{name}_{change.replace(' ', '_')}",
+                )
                 for name in LANGUAGES
             ]
             row = Row(
