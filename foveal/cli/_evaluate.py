@@ -37,6 +37,7 @@ def command(
     *,
     against: Path | None = None,
     beam_size: int | None = None,
+    no_repeat_ngram: int | None = None,
     skip_header: bool = False,
     others: Annotated[tuple[Path, ...], arg(name="with")] = (),
     as_json: Annotated[bool, arg(name="json")] = False,
@@ -53,6 +54,8 @@ def command(
             to the test files of the run or, if it has none, to its validation files.
         against: Another model to score on the same files, with a significance test of the difference.
         beam_size: The beam size; 1 is greedy search. Defaults to the model's setting.
+        no_repeat_ngram: The size of the n-grams that no answer may contain twice; 0 allows repetition. Defaults to
+            the model's setting.
         skip_header: Skip the first line of each file, which contains column names. Column names that `fit` knows,
             such as source and target, are detected without this option.
         others: Folders of more models, which form an ensemble with the first.
@@ -65,10 +68,12 @@ def command(
     also = specs_in(with_specs)
     opened = _opened(bundle, files, also, skip_header=skip_header)
     examples = list(opened.source)
-    found = _evaluated(load_models(bundle, others, also), examples, beam_size, as_json)
+    given = {"beam_size": beam_size, "no_repeat_ngram": no_repeat_ngram}
+    search = {name: value for name, value in given.items() if value is not None}
+    found = _evaluated(load_models(bundle, others, also), examples, search, as_json)
     other = None
     if against is not None:
-        other = _evaluated(load_models(against, (), also), examples, beam_size, as_json)
+        other = _evaluated(load_models(against, (), also), examples, search, as_json)
     if as_json:
         sys.stdout.write(json.dumps(_data(found, other), ensure_ascii=False) + "\n")
         return
@@ -104,11 +109,10 @@ def _opened(
 
 
 def _evaluated(
-    loaded: Loaded, examples: Sequence[Example], beam_size: int | None, is_quiet: bool
+    loaded: Loaded, examples: Sequence[Example], search: Mapping[str, int], is_quiet: bool
 ) -> Evaluation:
     """Evaluate the model, with a progress bar on a terminal, because every example needs a search."""
-    usual = loaded.task.prediction
-    settings = usual if beam_size is None else replace(usual, beam_size=beam_size)
+    settings = replace(loaded.task.prediction, **search)
     check(settings)
     with answering_bar(len(examples), is_quiet=is_quiet) as answered:
         return loaded.task.evaluate(examples, settings, answered=answered)

@@ -47,6 +47,7 @@ def command(
     *,
     nbest: int = 1,
     beam_size: int | None = None,
+    no_repeat_ngram: int | None = None,
     output: Annotated[Literal["tsv", "jsonl", "conllu"], arg(name="format")] = "tsv",
     attention: bool = False,
     header: bool = False,
@@ -64,6 +65,8 @@ def command(
         files: Files with one text per line; plain, gzip or zstd. For a model that reads images: image files.
         nbest: The number of answers for each line, best first.
         beam_size: The beam size; 1 is greedy search. Defaults to the model's setting, or to nbest.
+        no_repeat_ngram: The size of the n-grams that no answer may contain twice; 0 allows repetition. Defaults to
+            the model's setting.
         output: Print a table, or one JSON object per line. For a parser also conllu, which reads CoNLL-U and
             writes it with heads and labels.
         attention: Print the attention for every token of the answer. Needs --format jsonl.
@@ -88,7 +91,9 @@ def command(
     if output == "conllu":
         fill_files(predictor, files)
         return
-    settings = predictor.settings(nbest=nbest, beam_size=beam_size, attention=attention)
+    settings = predictor.settings(
+        nbest=nbest, beam_size=beam_size, no_repeat_ngram=no_repeat_ngram, attention=attention
+    )
     is_asking = not files and sys.stdin.isatty()
     examples = _examples_of(files, bundle, also, predictor, skip_header=skip_header)
     if header:

@@ -46,10 +46,15 @@ class Questions:
         return inputs.second or (inputs.text and inputs.picture)
 
     def settings(
-        self, *, nbest: int = 1, beam_size: int | None = None, attention: bool = False
+        self,
+        *,
+        nbest: int = 1,
+        beam_size: int | None = None,
+        no_repeat_ngram: int | None = None,
+        attention: bool = False,
     ) -> PredictionSpec:
-        """Return the search settings for this many answers; the beam size defaults to the spec's."""
-        return _settings(self.task.prediction, nbest, beam_size, attention)
+        """Return the search settings for this many answers; the others default to the spec's."""
+        return _settings(self.task.prediction, nbest, beam_size, no_repeat_ngram, attention)
 
     def example(self, line: str) -> Example:
         """Convert the columns of a line to an example: the first column, and the features or the second text of a
@@ -109,10 +114,17 @@ class Predictor(Questions):
     maxsize=256
 )  # a server sees few different settings, and would otherwise validate them for every request
 def _settings(
-    usual: PredictionSpec, nbest: int, beam_size: int | None, attention: bool
+    usual: PredictionSpec,
+    nbest: int,
+    beam_size: int | None,
+    no_repeat_ngram: int | None,
+    attention: bool,
 ) -> PredictionSpec:
     beam_size = max(nbest, usual.beam_size) if beam_size is None else beam_size
-    settings = replace(usual, nbest=nbest, beam_size=beam_size, trace=attention)
+    size = usual.no_repeat_ngram if no_repeat_ngram is None else no_repeat_ngram
+    settings = replace(
+        usual, nbest=nbest, beam_size=beam_size, no_repeat_ngram=size, trace=attention
+    )
     check(settings)
     return settings
 

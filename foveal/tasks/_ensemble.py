@@ -96,6 +96,16 @@ class TransductionEnsemble(AbstractAnswering):
         return searcher(self.members, combine=self.combine)
 
     @override
+    def _groups(self, examples: Sequence[Example]) -> Sequence[Sequence[Example]]:
+        return self.members[0]._groups(examples)
+
+    @override
+    def _scored(
+        self, groups: Sequence[Sequence[Example]], outputs: Sequence[str]
+    ) -> Sequence[Statistics]:
+        return self.members[0]._scored(groups, outputs)
+
+    @override
     def statistics_of(
         self, references: Sequence[str], outputs: Sequence[str]
     ) -> Sequence[Statistics]:

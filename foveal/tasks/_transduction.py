@@ -28,11 +28,9 @@ from ..data import (
     Encoded,
     Example,
     FeaturesSpec,
-    SentencePieceSpec,
     Seq2SeqBatch,
     TokenizerSpec,
     Vocabulary,
-    WhitespaceSpec,
 )
 from ..data._batches import move
 from ..data._example import read_alignment
@@ -40,19 +38,12 @@ from ..data.vocabularies._tally import Symbols, Tally
 from ..data.vocabularies._vocabularies import Vocabularies, required_target, trained
 from ..errors import ValueRangeError
 from ..metrics import AbstractMetricSpec
-from ..metrics._metrics import (
-    bleu,
-    character_error_rate,
-    chrf,
-    exact_match,
-    word_error_rate,
-    wrong_words,
-)
 from ..metrics._statistics import Statistics
 from ..models import Seq2Seq, Seq2SeqSpec
 from ..models._seq2seq import Source
 from ..networks.decoders._steps import TokenLosses
 from ..specs import setting
+from ._output_scores import scores_of_texts, scores_of_words
 from ._source_forms import AbstractSourceForm, DocumentForm, TextForm
 from ._summaries import by_source, first_sentence, rouges
 from ._unseen import UnseenTokens
@@ -312,21 +303,13 @@ class Transduction(AbstractExplainedWriting[Seq2Seq, "TransductionSpec"]):
     def statistics_of(
         self, references: Sequence[str], outputs: Sequence[str]
     ) -> Sequence[Statistics]:
-        target = self.spec.target
-        if self.spec.outputs == "summaries":
-            return rouges(references, outputs)
-        if self.spec.outputs == "words":
-            if isinstance(target, CharacterSpec | SentencePieceSpec):
-                return wrong_words(references, outputs), character_error_rate(references, outputs)
-            return wrong_words(references, outputs), word_error_rate(
-                references, outputs, name="per"
-            )
-        tokenize = "none" if isinstance(target, WhitespaceSpec) else "13a"
-        return (
-            bleu(references, outputs, tokenize=tokenize),
-            chrf(references, outputs),
-            exact_match(references, outputs),
-        )
+        match self.spec.outputs:
+            case "words":
+                return scores_of_words(self.spec.target, references, outputs)
+            case "texts":
+                return scores_of_texts(self.spec.target, references, outputs)
+            case "summaries":
+                return rouges(references, outputs)
 
 
 def as_transduction(task: AbstractTask[Any], why: str) -> Transduction:

@@ -89,5 +89,7 @@ def test_the_weight_of_the_coverage_is_trained() -> None:
 
 @pytest.mark.parametrize("attention", [None, MultiHeadSpec()])
 def test_other_attentions_have_no_coverage(attention: Any) -> None:
-    with pytest.raises(ValueRangeError, match="coverage is a feature of the score of each position"):
+    with pytest.raises(
+        ValueRangeError, match="coverage is a feature of the score of each position"
+    ):
         DecoderSpec(attention=attention, coverage=True).build(7, 6, 6)

@@ -113,6 +113,7 @@ def _specs() -> dict[str, Callable[[Files], None]]:
         "nbest": 10**9,
         "max_length": 10**12,
         "length_penalty": 1e308,
+        "no_repeat_ngram": 10**9,
         "batch_size": 10**12,
     }.items():
         found[f"prediction-{name}"] = spec("prediction", **{name: value})
