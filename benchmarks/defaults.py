@@ -68,7 +68,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         for change, settings in CHANGES.items():
             found = [
                 error_rate(
-                    *(DATA / FOLDER / f"{name}_{part}.tsv" for part in ("train", "dev")),
+                    DATA / FOLDER / f"{name}_train.tsv",
+                    DATA / FOLDER / f"{name}_dev.tsv",
                     settings,
                     runs / f"{name}_{change.replace(' ', '_')}",
                 )

@@ -158,7 +158,7 @@ class DecoderSpec(AbstractRecurrentSpec, AbstractDecoderSpec):
                 vector_size=vector_size,
             )
         reading = _Reading(
-            attention=self._attention(self.attention, value_size),
+            attention=self._covering(self.attention.build(self.hidden_size, value_size)),
             value_size=value_size,
             copy=self.copy,
         )
@@ -168,8 +168,8 @@ class DecoderSpec(AbstractRecurrentSpec, AbstractDecoderSpec):
         decoder = InputFeedingDecoder if self.input_feeding else AttentionDecoder
         return decoder(**parts, **reading, vector_size=vector_size)
 
-    def _attention(self, spec: AttentionSpec, value_size: int) -> Attends:
-        built = spec.build(self.hidden_size, value_size)
+    def _covering(self, built: Attends) -> Attends:
+        """Return the attention, whose scores read its coverage if the spec says so."""
         if not self.coverage:
             return built
         assert isinstance(built, Attention)
