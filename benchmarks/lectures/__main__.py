@@ -16,6 +16,7 @@ from recipes import (
     babi,
     cloze,
     delay,
+    dialog,
     documents,
     entailment,
     hypotheses,
@@ -33,6 +34,7 @@ from . import (
     _by_length,
     _cloze,
     _delay,
+    _dialog,
     _documents,
     _entailment,
     _facts,
@@ -60,6 +62,7 @@ EXPERIMENTS = {
     _by_length.NAME: Experiment(scan.recipe, _by_length.CASES, (1, 2, 3), _by_length.score),
     _delay.NAME: Experiment(delay.recipe, delay.CASES, (1, 2, 3), _delay.score),
     _facts.NAME: Experiment(babi.recipe, babi.CASES, (1,), _facts.score),
+    _dialog.NAME: Experiment(dialog.recipe, dialog.CASES, (1, 2, 3), _dialog.score),
     _documents.NAME: Experiment(documents.recipe, documents.CASES, (1,), _documents.score),
     _sentence_trees.NAME: Experiment(
         sentence_trees.recipe, sentence_trees.CASES, (1, 2, 3), _sentence_trees.score

@@ -20,11 +20,13 @@ from ._example import Example as Example
 from ._inputs import (
     AbstractInput as AbstractInput,
     Clip as Clip,
+    Dialog as Dialog,
     Document as Document,
     Facts as Facts,
     Picture as Picture,
     PictureQuestion as PictureQuestion,
     TextPair as TextPair,
+    Turn as Turn,
 )
 from ._lines import LineReader as LineReader
 from ._source import InMemory as InMemory, Source as Source
@@ -38,6 +40,7 @@ from .formats._annotations import (
 )
 from .formats._babi import Babi as Babi, babi as babi
 from .formats._conllu import conllu as conllu
+from .formats._dialogs import dialogs as dialogs
 from .formats._formats import (
     JsonLines as JsonLines,
     Parallel as Parallel,

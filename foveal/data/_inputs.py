@@ -3,6 +3,7 @@ r"""Inputs: the types that the source of an example can have.
     "reykjavík"                                              a text is a plain string
     TextPair("It rains.", "It is wet.")                      two texts
     Document(("The film is long.", "I liked it."))           sentences
+    Dialog((Turn("user", "Hi."), Turn("bot", "Hello.")))     turns of a dialog
     Facts(("Mary went home.",), "Where is Mary?")            facts and a question about them
     Picture(Path("cat.png")), Picture(b"\x89PNG...")         an image file, or its content
     PictureQuestion(Picture(Path("cat.png")), "What is it?") an image and a question about it
@@ -17,7 +18,7 @@ import binascii
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, TypeAlias, TypeVar, final
+from typing import ClassVar, NamedTuple, TypeAlias, TypeVar, final
 
 from typing_extensions import override
 
@@ -155,9 +156,57 @@ class Document(AbstractInput):
     def parse(cls, text: str) -> "Document":
         return cls(tuple(line for line in text.splitlines() if line.strip()))
 
+    @classmethod
+    @override
+    def of(cls, other: Input) -> "Document":
+        if isinstance(other, Dialog):
+            return cls(tuple(map(str, other.turns)))
+        return super(Document, cls).of(other)
+
     @override
     def __str__(self) -> str:
         return "\n".join(map(_on_one_line, self.sentences))
+
+
+class Turn(NamedTuple):
+    """One turn of a dialog."""
+
+    speaker: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.speaker}: {self.text}" if self.speaker else self.text
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Dialog(AbstractInput):
+    r"""The turns of a dialog so far. The written form has one turn on each line, after its speaker and a colon.
+
+    A model of documents reads each turn as a sentence that starts with the speaker.
+
+    Examples:
+        >>> dialog = Dialog.parse("user: Any films tonight?\nbot: Which city?")
+        >>> dialog.turns[1].speaker, str(dialog.turns[1])
+        ('bot', 'bot: Which city?')
+    """
+
+    noun: ClassVar[str] = "a dialog"
+    turns: tuple[Turn, ...]
+
+    @classmethod
+    @override
+    def parse(cls, text: str) -> "Dialog":
+        return cls(tuple(_turn(line) for line in text.splitlines() if line.strip()))
+
+    @property
+    @override
+    def group(self) -> str:
+        return str(self.turns[0]) if self.turns else ""  # all responses of one dialog stay together
+
+    @override
+    def __str__(self) -> str:
+        return "\n".join(_on_one_line(str(turn)) for turn in self.turns)
 
 
 @final
@@ -266,6 +315,12 @@ class Clip(_FileInput):
     @override
     def of(cls, other: Input) -> "Clip":
         return cls(other.file) if isinstance(other, Picture) else super(Clip, cls).of(other)
+
+
+def _turn(line: str) -> Turn:
+    """Split a line at its first colon; a line without one has no speaker."""
+    speaker, colon, text = line.partition(": ")
+    return Turn(speaker.strip(), text.strip()) if colon else Turn("", line.strip())
 
 
 def _halves(text: str, what: str) -> tuple[str, str]:

@@ -9,6 +9,7 @@ from ._alignment_scores import alignment_scores as alignment_scores
 from ._attachment import attachment_score as attachment_score
 from ._calibration import Calibration as Calibration
 from ._cider import cider as cider
+from ._diversity import distinct_n as distinct_n
 from ._intervals import compare as compare, measure as measure
 from ._metric_spec import AbstractMetricSpec as AbstractMetricSpec
 from ._metrics import (

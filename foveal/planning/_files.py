@@ -7,6 +7,7 @@ from pathlib import Path
 from ..data import AbstractSourceSpec, Example, Parallel, SourceSpec, TabSeparated, open_source
 from ..data.formats._babi import Babi
 from ..data.formats._conllu import ConllU
+from ..data.formats._dialogs import Dialogs
 from ..data.formats._formats import JsonLines
 from ..data.formats._image_lists import ImageList
 from ..data.formats._opening import Opened
@@ -99,19 +100,21 @@ def open_table(bundle: Path, file: str, also: Sequence[type] = ()) -> AbstractTa
 
 def open_records(
     bundle: Path, file: str, also: Sequence[type] = ()
-) -> JsonLines | Babi | ImageList | None:
+) -> JsonLines | Dialogs | Babi | ImageList | None:
     """Open a file of inputs whose lines are not the inputs themselves, if the training files have the same format:
-    JSON Lines, stories, or a list of images with a column for the target. Return None for other files.
+    JSON Lines, dialogs, stories, or a list of images with a column for the target. Return None for other files.
     """
     try:
         train = _trained_on(bundle, also)
     except SpecError:  # a bundle without its run
         return None
-    if not isinstance(train, JsonLines | Babi | ImageList):
+    if not isinstance(train, JsonLines | Dialogs | Babi | ImageList):
         return None
     source = open_files((file,)).source
     if isinstance(source, JsonLines) and isinstance(train, JsonLines):
         return replace(train, paths=source.paths, target=None, alignment=None)
+    if isinstance(source, Dialogs) and isinstance(train, Dialogs):
+        return replace(train, paths=source.paths, has_target=False)
     if isinstance(source, ImageList) and isinstance(train, ImageList):
         has_target = (source.target, source.second) == (train.target, train.second)
         return source if has_target else None

@@ -34,6 +34,7 @@ from ._columns import (
     most,
 )
 from ._conllu import ConllU, conllu
+from ._dialogs import RESPONSE, TURNS, Dialogs, dialogs, turns_of
 from ._formats import (
     JsonLines,
     Parallel,
@@ -57,6 +58,7 @@ FormatSpec = (  # of files
     | ConllU
     | Treebank
     | Babi
+    | Dialogs
     | RegexLines
     | PlainLines
     | ImageSourceSpec
@@ -137,6 +139,8 @@ def _recognized(peeked: Sequence[str], where: Where, paths: Paths) -> Opened:
     if name == ".csv" and not all("\t" in line for line in peeked):
         return _as_csv(peeked, where, paths)
     if name in (".jsonl", ".ndjson") or all(line.startswith("{") for line in peeked):
+        if TURNS in parse_record(peeked[0], where):
+            return _as_dialogs(peeked, where, paths)
         return _as_json(peeked[0], where, paths)
     if name == ".conllu" or most(peeked, lambda line: re.match(r"#|\d+\t([^\t]*\t){8}", line)):
         return Opened(conllu(paths), "CoNLL-U: words and their universal part-of-speech tags")
@@ -238,6 +242,19 @@ def _as_json(line: str, where: Where, paths: Paths) -> Opened:
         f"the text in {source!r}" if second is None else f"texts in {source!r} and {second!r}"
     )
     return Opened(opened, f"JSON objects: {texts_in}, {about}")
+
+
+def _as_dialogs(peeked: Sequence[str], where: Where, paths: Paths) -> Opened:
+    """Open dialogs. If all of them end with one speaker, each turn of this speaker is a response."""
+    records = [parse_record(line, where) for line in peeked]
+    if all(RESPONSE in record for record in records):
+        return Opened(dialogs(paths), 'dialogs: turns in "turns", the response in "response"')
+    last = {turns_of(record, LineReader(where.file))[-1].speaker for record in records}
+    speaker = last.pop() if len(last) == 1 else ""
+    if not speaker:
+        return Opened(dialogs(paths), "dialogs: the last turn is the response")
+    reason = f"dialogs that end with {speaker!r}: each turn of this speaker is a response"
+    return Opened(dialogs(paths, speaker=speaker), reason)
 
 
 def _as_tsv(peeked: Sequence[str], paths: Paths) -> Opened:

@@ -1,0 +1,148 @@
+"""Dialog models that read the last utterance, all turns, or turns of words, with and without attention.
+
+    results/dialog.json
+    results/dialog/example.json     the attention of one response about a film
+
+`film`: perplexity of a token of the response, BLEU and distinct-1 and distinct-2 of the answers of greedy search, mean
+over seeds with the lowest and the highest. `facts`: percent of right answers, for all questions and for each distance
+of the fact. Both have the CPU minutes of training.
+"""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+import torch
+
+from foveal.bundles import load_bundle
+from foveal.data import Example
+from foveal.metrics import bleu, distinct_n, perplexity
+from foveal.tasks import PredictionSpec, Transduction
+from recipes import dialog
+
+from ..records._fitting import COST, Cost, folder_of
+from ..records._scoring import source_files
+from ..results import Results, Row, digests
+from ._comparison import mean_row, spec_of
+
+NAME = "dialog"
+EXAMPLE = "example.json"
+_AT_ONCE = 64
+_SHOWN = "levels_attention"
+
+
+class Scored(NamedTuple):
+    """The figures of one fitted model, by name, in the order of the table."""
+
+    figures: dict[str, tuple[float, str]]
+
+
+def score(cases: Sequence[str], seeds: Sequence[int], runs: Path, results: Path) -> None:
+    """Write results/dialog.json for the cases that were fitted, each with the seeds that exist."""
+    rows, specs, files = list[Row](), dict[str, object](), list[Path]()
+    for case in cases:
+        folders = {seed: folder_of(runs, NAME, case, seed) for seed in seeds}
+        there = [seed for seed, folder in folders.items() if (folder / COST).exists()]
+        if not there:
+            continue
+        run = dialog.recipe(case)
+        assert run.test is not None
+        examples = list[Example](run.test)
+        scored = [_scored(case, examples, folders[seed]) for seed in there]
+        rows += _rows(case, scored, there)
+        specs[case] = spec_of(run)
+        files += [file for part in (run.train, run.dev, run.test) for file in source_files(part)]
+        print(case, there, scored[0].figures, flush=True)
+        if case == f"film_{_SHOWN}":
+            _write_example(folders[there[0]], examples, results / NAME / EXAMPLE)
+    made = Results.here(f"python -m benchmarks.lectures score {NAME}")
+    data = digests(sorted(set(files)), dialog.ROOT)
+    replace(made.with_rows(rows), data=data, spec=specs).save(results / f"{NAME}.json")
+
+
+def _scored(case: str, examples: Sequence[Example], folder: Path) -> Scored:
+    task = load_bundle(folder)
+    assert isinstance(task, Transduction)
+    outputs = [answer.output for answer in task.predict(examples)]
+    references = [task.reference(example) for example in examples]
+    if case.startswith("facts"):
+        figures = dict(_by_distance(references, outputs))
+    else:
+        figures = {
+            "perplexity": (perplexity(*_log_probs(task, examples)).value, ""),
+            "BLEU": (bleu(references, outputs, tokenize="none").value, "BLEU"),
+            "distinct-1": (distinct_n(outputs, 1), "%"),
+            "distinct-2": (distinct_n(outputs, 2), "%"),
+        }
+    parameters = sum(weights.numel() for weights in task.model.parameters())
+    minutes = Cost.load(folder).processor_minutes
+    return Scored(figures | {"parameters": (parameters, ""), "CPU minutes": (minutes, "min")})
+
+
+def _by_distance(
+    references: Sequence[str], outputs: Sequence[str]
+) -> Iterator[tuple[str, tuple[float, str]]]:
+    """Yield the percentage of right answers, for all questions and by distance."""
+    distances = [record["distance"] for record in dialog.facts("test")]
+    rights = [said == right for said, right in zip(outputs, references, strict=True)]
+    yield "right", (100 * sum(rights) / len(rights), "%")
+    for distance in sorted(set(distances)):
+        some = [right for right, k in zip(rights, distances, strict=True) if k == distance]
+        yield f"right at distance {distance}", (100 * sum(some) / len(some), "%")
+
+
+@torch.no_grad()
+def _log_probs(task: Transduction, examples: Sequence[Example]) -> tuple[list[float], list[int]]:
+    """Return the log-probability of each response, and its number of tokens including the end token."""
+    found, numbers = list[float](), list[int]()
+    with task.answering():
+        for start in range(0, len(examples), _AT_ONCE):
+            batch = task.collate([task.encode(one) for one in examples[start : start + _AT_ONCE]])
+            found += task.forced(batch).log_prob.tolist()
+            numbers += batch.mask.sum(1).tolist()
+    return found, numbers
+
+
+def _rows(case: str, scored: Sequence[Scored], seeds: Sequence[int]) -> Iterator[Row]:
+    corpus, _, system = case.partition("_")
+    for name, (_, unit) in scored[0].figures.items():
+        values = [each.figures[name][0] for each in scored]
+        yield mean_row(f"{corpus}, {system}: {name}", values, unit, seeds)
+
+
+def _write_example(folder: Path, examples: Sequence[Example], path: Path) -> None:
+    """Write the attention of the response in which the most tokens of the reference are right, the first of equals.
+
+    The rule takes dialogs with five to seven turns about films, whose response names something that a turn before the
+    last one says.
+    """
+    task = load_bundle(folder)
+    assert isinstance(task, Transduction)
+    some = [example for example in examples if _is_shown(example)]
+    found = task.predict(some, PredictionSpec(beam_size=1, trace=True))
+    best = max(range(len(some)), key=lambda n: _num_right(some[n], found[n].output))
+    trace = found[best].trace
+    assert trace is not None
+    record = {
+        "turns": str(some[best].source).split("\n"),
+        "reference": some[best].target,
+        "output": found[best].output,
+        "trace": json.loads(trace.to_json()),
+    }
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(record, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+
+
+def _is_shown(example: Example) -> bool:
+    *before, last = str(example.source).split("\n")
+    said = {word for turn in before for word in turn.split()} - set(last.split())
+    answer = {word for word in (example.target or "").split() if len(word) > 3}
+    is_film = any(word in str(example.source) for word in ("movie", "film"))
+    return 4 <= len(before) <= 6 and is_film and len(answer & said) >= 2
+
+
+def _num_right(example: Example, output: str) -> float:
+    right, said = set((example.target or "").split()), set(output.split())
+    return len(right & said) / max(1, len(right | said))
