@@ -1,19 +1,19 @@
 """Dialog models that read the last utterance, all turns, or turns of words, with and without attention.
 
     results/dialog.json
-    results/dialog/example.json     the attention of one response about a film
+    results/shown/dialog.json     the attention of one response about a film
 
 `film`: perplexity of a token of the response, BLEU and distinct-1 and distinct-2 of the answers of greedy search, mean
 over seeds with the lowest and the highest. `facts`: percent of right answers, for all questions and for each distance
 of the fact. Both have the CPU minutes of training.
 """
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
 import torch
 
 from foveal.bundles import load_bundle
@@ -26,9 +26,16 @@ from ..records._fitting import COST, Cost, folder_of
 from ..records._scoring import source_files
 from ..results import Results, Row, digests
 from ._comparison import mean_row, spec_of
+from ._shown import Shown, save_shown
 
 NAME = "dialog"
-EXAMPLE = "example.json"
+LABELS = {
+    "last": "last utterance",
+    "flat": "flat",
+    "flat_attention": "flat with attention",
+    "levels": "two levels",
+    "levels_attention": "two levels with attention",
+}
 _AT_ONCE = 64
 _SHOWN = "levels_attention"
 
@@ -56,7 +63,7 @@ def score(cases: Sequence[str], seeds: Sequence[int], runs: Path, results: Path)
         files += [file for part in (run.train, run.dev, run.test) for file in source_files(part)]
         print(case, there, scored[0].figures, flush=True)
         if case == f"film_{_SHOWN}":
-            _write_example(folders[there[0]], examples, results / NAME / EXAMPLE)
+            save_shown(results, NAME, case, _example(folders[there[0]], examples))
     made = Results.here(f"python -m benchmarks.lectures score {NAME}")
     data = digests(sorted(set(files)), dialog.ROOT)
     replace(made.with_rows(rows), data=data, spec=specs).save(results / f"{NAME}.json")
@@ -90,7 +97,7 @@ def _by_distance(
     yield "right", (100 * sum(rights) / len(rights), "%")
     for distance in sorted(set(distances)):
         some = [right for right, k in zip(rights, distances, strict=True) if k == distance]
-        yield f"right at distance {distance}", (100 * sum(some) / len(some), "%")
+        yield f"k = {distance}", (100 * sum(some) / len(some), "%")
 
 
 @torch.no_grad()
@@ -109,40 +116,51 @@ def _rows(case: str, scored: Sequence[Scored], seeds: Sequence[int]) -> Iterator
     corpus, _, system = case.partition("_")
     for name, (_, unit) in scored[0].figures.items():
         values = [each.figures[name][0] for each in scored]
-        yield mean_row(f"{corpus}, {system}: {name}", values, unit, seeds)
+        yield mean_row(f"{corpus}, {LABELS[system]}: {name}", values, unit, seeds)
 
 
-def _write_example(folder: Path, examples: Sequence[Example], path: Path) -> None:
-    """Write the attention of the response in which the most tokens of the reference are right, the first of equals.
+def _example(folder: Path, examples: Sequence[Example]) -> list[Shown]:
+    """Return the attention of one response: its mean over all steps, and the steps of words from earlier turns.
 
-    The rule takes dialogs with five to seven turns about films, whose response names something that a turn before the
-    last one says.
+    The rule takes responses to four to six turns about films that repeat at least two words of a turn before the last
+    one. The example is the one whose output shares the largest fraction of words with its reference.
     """
     task = load_bundle(folder)
     assert isinstance(task, Transduction)
     some = [example for example in examples if _is_shown(example)]
     found = task.predict(some, PredictionSpec(beam_size=1, trace=True))
-    best = max(range(len(some)), key=lambda n: _num_right(some[n], found[n].output))
-    trace = found[best].trace
+    best = max(range(len(some)), key=lambda n: _overlap(some[n], found[n].output))
+    trace, said = found[best].trace, found[best].output
     assert trace is not None
-    record = {
-        "turns": str(some[best].source).split("\n"),
-        "reference": some[best].target,
-        "output": found[best].output,
-        "trace": json.loads(trace.to_json()),
-    }
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(record, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+    weights = np.array(trace.weights)
+    whole = replace(trace, targets=(said,), weights=(tuple(weights.mean(0).tolist()),))
+    steps = [n for n, word in enumerate(trace.targets) if word in _repeated(some[best], said)][:4]
+    words = replace(
+        trace,
+        targets=tuple(trace.targets[n] for n in steps),
+        weights=tuple(trace.weights[n] for n in steps),
+    )
+    caption = f"The model answers: {said} (reference: {some[best].target})"
+    return [Shown(caption, whole), *([Shown(caption, words)] if steps else [])]
 
 
 def _is_shown(example: Example) -> bool:
+    turns = str(example.source)
+    is_film = any(word in turns for word in ("movie", "film"))
+    return (
+        4 <= turns.count("\n") + 1 <= 6
+        and is_film
+        and len(_repeated(example, example.target or "")) >= 2
+    )
+
+
+def _repeated(example: Example, answer: str) -> set[str]:
+    """Return the longer words of an answer that occur in a turn, but not in the last one."""
     *before, last = str(example.source).split("\n")
     said = {word for turn in before for word in turn.split()} - set(last.split())
-    answer = {word for word in (example.target or "").split() if len(word) > 3}
-    is_film = any(word in str(example.source) for word in ("movie", "film"))
-    return 4 <= len(before) <= 6 and is_film and len(answer & said) >= 2
+    return {word for word in answer.split() if len(word) > 3} & said
 
 
-def _num_right(example: Example, output: str) -> float:
+def _overlap(example: Example, output: str) -> float:
     right, said = set((example.target or "").split()), set(output.split())
     return len(right & said) / max(1, len(right | said))

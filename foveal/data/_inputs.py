@@ -202,7 +202,8 @@ class Dialog(AbstractInput):
     @property
     @override
     def group(self) -> str:
-        return str(self.turns[0]) if self.turns else ""  # all responses of one dialog stay together
+        # The responses of one dialog stay together, unless its first turn is left out.
+        return str(self.turns[0]) if self.turns else ""
 
     @override
     def __str__(self) -> str:

@@ -10,6 +10,7 @@ from rich.console import Console
 
 from ..bundles import load_bundle
 from ..data import Example, InMemory, SourceSpec
+from ..data.formats._dialogs import Dialogs
 from ..data.formats._opening import ImageSourceSpec
 from ..data.formats._rows import Rows
 from ..data.formats._tables import AbstractTable
@@ -28,6 +29,7 @@ from ._files import open_files, open_same
 from ._held_out import DATA, hold_out, keep
 from ._plan import plan
 from ._recommending import Recommendation, recommend
+from ._recommending_dialogs import recommend_dialogs
 from ._recommending_pictures import recommend_pictures
 from ._signs import working
 
@@ -168,6 +170,8 @@ def _plan_from_files(console: Console, asked: Asked, train: Sequence[str]) -> Dr
     console.print(f"{' '.join(train)}: {opened.reason}", markup=False, soft_wrap=True)
     source = _with_columns(opened.source, given)
     by = recommend_pictures if isinstance(source, ImageSourceSpec) else recommend
+    if isinstance(source, Dialogs):
+        by = recommend_dialogs
     of_dev = open_same(source, dev, "dev") if dev else None
     of_test = open_same(source, test, "test") if test else None
     choices = [Choice(_path_of(text), "command", f"--set {text}") for text in _of_train(given)]

@@ -22,7 +22,7 @@ from itertools import islice
 from typing import Literal, NamedTuple
 
 from ..data._example import Example
-from ..data._inputs import Facts, TextPair
+from ..data._inputs import Dialog, Facts, TextPair
 from ..data.tokenizers._sentencepiece import SentencePieceSpec
 from ..data.tokenizers._tokenizers import (
     CharacterSpec,
@@ -112,19 +112,22 @@ def infer_task(examples: Iterable[Example]) -> InferredTask:
         reasons = (f"pair classification: two texts and a label, {num} different labels",)
         reasons += (f"source: {source.reason}",)
         return InferredTask("pair_classification", source.spec, None, features, reasons)
-    if _are_tags(pairs):
+    are_dialogs = all(isinstance(example.source, Dialog) for example in sample)
+    if not are_dialogs and _are_tags(pairs):
         num_tags = len({tag for target in targets for tag in pieces(target)})
         reasons = (f"tagging: one tag per word, {num_tags} different tags",)
         return InferredTask("tagging", WhitespaceSpec(), WhitespaceSpec(), features, reasons)
     source = infer_tokenizer(sources)
     labels = set(targets)
-    if len(labels) <= MAX_LABELS and len(labels) * MIN_PER_LABEL <= len(targets):
+    are_few = len(labels) <= MAX_LABELS and len(labels) * MIN_PER_LABEL <= len(targets)
+    if are_few and not are_dialogs:
         few = f"classification: only {len(labels)} different targets in {len(targets)} examples"
         reasons = (few, f"source: {source.reason}")
         return InferredTask("classification", source.spec, None, features, reasons)
     target = infer_tokenizer(targets, side="target")
     reasons = (
-        f"transduction: {len(labels)} different targets in {len(targets)} examples",
+        f"transduction: {len(labels)} different {'responses' if are_dialogs else 'targets'} in "
+        f"{len(targets)} examples",
         f"source: {source.reason}",
         f"target: {target.reason}",
     )
