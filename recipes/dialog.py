@@ -12,7 +12,7 @@ A case is a corpus and a system:
     levels            an encoder of words, and one of turns (hierarchical recurrent encoder-decoder)
     levels_attention  the same, and the decoder attends to the turns and to the words of each turn
 
-`film` contains the dialogs about films and series of the Schema-Guided Dialogue data (services Movies and Media). Each
+`film` contains the dialogs about films and series of the Schema-Guided Dialog data (services Movies and Media). Each
 turn of the system is a response, and models read at most eight turns before it. Texts are in lower case, and
 punctuation is separated. `foveal data get
 sgd_dialogues` gets the data.
