@@ -59,6 +59,7 @@ from docs_dynamics import DYNAMICS  # noqa: E402
 from docs_pictures import PICTURES  # noqa: E402
 from docs_records import drawings, mistakes, origin, record, slices  # noqa: E402
 from docs_shown import shown, shown_drawings  # noqa: E402
+from docs_units import UNITS, unit_captions  # noqa: E402
 from docs_views import CAPTIONS, GALLERY_VIEWS, PAGES  # noqa: E402
 
 log = logging.getLogger("mkdocs.hooks.results")
@@ -188,7 +189,9 @@ def check_groups(markdown: str, page: str) -> None:
 
 def on_files(files: Any, *, config: Any) -> Any:
     """Called by mkdocs when it has found the pages: add the pictures and the sample pages, drawn now."""
-    for name, draw in (PICTURES | CURVES | DYNAMICS | drawings() | shown_drawings()).items():
+    for name, draw in (
+        PICTURES | CURVES | DYNAMICS | UNITS | drawings() | shown_drawings()
+    ).items():
         files.append(File.generated(config, f"pictures/{name}.svg", content=draw()))
     for name, draw in PAGES.items():
         files.append(File.generated(config, f"pictures/{name}.html", content=draw()))
@@ -199,6 +202,8 @@ def picture(name: str, page: str) -> str:
     """The image for one marker with its caption, or a warning if it has none."""
     if name in GALLERY_VIEWS:
         caption, alt = CAPTIONS[name](), GALLERY_VIEWS[name].alt
+    elif name in UNITS:
+        caption, alt = unit_captions()[name]
     elif name in DRAWN:
         caption, alt = DRAWN[name]
     else:

@@ -18,11 +18,14 @@ from recipes import (
     delay,
     dialog,
     documents,
+    en_fr,
     entailment,
     hypotheses,
     scan,
     segment_translation,
     sentence_trees,
+    shakespeare_units,
+    side_by_side,
     summarization,
     tree_transduction,
 )
@@ -36,13 +39,16 @@ from . import (
     _delay,
     _dialog,
     _documents,
+    _en_fr,
     _entailment,
     _facts,
     _formulas,
     _hypotheses,
     _sentence_trees,
+    _side_by_side,
     _summarization,
     _translation,
+    _units,
 )
 
 EXPERIMENTS = {
@@ -70,6 +76,11 @@ EXPERIMENTS = {
     _entailment.NAME: Experiment(entailment.recipe, entailment.CASES, (1, 2, 3), _entailment.score),
     _cloze.NAME: Experiment(cloze.recipe, cloze.CASES, (1, 2, 3), _cloze.score),
     _hypotheses.NAME: Experiment(hypotheses.recipe, hypotheses.CASES, (1, 2, 3), _hypotheses.score),
+    _en_fr.NAME: Experiment(en_fr.recipe, en_fr.CASES, (1, 2, 3), _en_fr.score),
+    _side_by_side.NAME: Experiment(
+        side_by_side.recipe, side_by_side.CASES, (1,), _side_by_side.score
+    ),
+    _units.NAME: Experiment(shakespeare_units.recipe, shakespeare_units.CASES, (1,), _units.score),
 }
 
 

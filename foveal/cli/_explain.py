@@ -10,14 +10,17 @@ from tyro.conf import Positional, arg
 
 from ..bundles import load_bundle
 from ..data import Example
-from ..inspection import explain
+from ..errors import ValueRangeError
+from ..inspection import activations, explain
 from ..inspection.explaining._erasure import change_without
 from ..inspection.explaining._explanation_page import explanation_page
 from ..specs._files import specs_in
 from ..tasks import AbstractTask
+from ..views import colored_text
 from ._threads import use_threads
 
 _LONGEST_NAME = 40
+_UNIT = re.compile(r"([^:]+)(?::([a-z]+))?(?::(\d+))?").fullmatch  # cell, part, number
 
 
 def command(
@@ -31,6 +34,7 @@ def command(
     beam_size: int = 5,
     alternatives: int = 5,
     prefix: str = "",
+    unit: tuple[str, ...] = (),
     as_json: Annotated[bool, arg(name="json")] = False,
     with_specs: Path | None = None,
     threads: int | None = None,
@@ -49,6 +53,8 @@ def command(
         beam_size: The beam size, and the number of answers to show.
         alternatives: The number of candidate tokens to show for each step.
         prefix: The required beginning of the output.
+        unit: Units or gates of recurrent cells to draw over the text, as CELL:PART:NUMBER, for example
+            decoder:cell:12 or decoder:forget:3. Without a number, the unit that varies most is drawn.
         as_json: Print JSON instead of writing a page.
         with_specs: A Python file that defines the parts of the model that are not from foveal, as
             SPECS = (MySpec,). The command runs the file.
@@ -65,14 +71,37 @@ def command(
         data = explanation.to_data() | {"erased": None if change is None else change.tolist()}
         sys.stdout.write(json.dumps(data, ensure_ascii=False) + "\n")
         return
+    units = _drawn_units(task, example, unit) if unit else []
     path = Path(f"explain-{_safe(text)}.html") if out is None else out
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(explanation_page(explanation, change), encoding="utf-8")
+    path.write_text(explanation_page(explanation, change, units), encoding="utf-8")
     line = f"{text} -> {explanation.output} (confidence {explanation.confidence:.2f})"
     if not explanation.nbest:
         line = f"{text}: log-probability {explanation.score:.2f}"
     sys.stdout.write(line + "\n")
     sys.stdout.write(f"Explanation: {path}\n")
+
+
+def _drawn_units(task: AbstractTask[Any], example: Example, names: tuple[str, ...]) -> list[str]:
+    """Draw the text once for each unit."""
+    found = {each.name: each for each in activations(task, example)}
+    drawings = list[str]()
+    for name in names:
+        fields = _UNIT(name)
+        cell, part, number = fields.groups("") if fields else ("", "", "")
+        part = part or "hidden"
+        if cell not in found or part not in found[cell].parts:
+            known = "; ".join(f"{each.name}: {', '.join(each.parts)}" for each in found.values())
+            raise ValueRangeError(
+                f"--unit {name}: expected a cell and a part of this model ({known}). Write, for example, "
+                f"--unit {next(iter(found))}:hidden"
+            )
+        one = found[cell]
+        place = one.most_varied(part) if not number else int(number)
+        drawings.append(
+            colored_text(one.tokens, one.unit(part, place), title=f"{cell}, {part}, unit {place}")
+        )
+    return drawings
 
 
 def _symbols(task: AbstractTask[Any], prefix: str) -> list[str]:

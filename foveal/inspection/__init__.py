@@ -24,5 +24,6 @@ from .dynamics._phase_portrait import (
     PhasePortrait as PhasePortrait,
     phase_portrait as phase_portrait,
 )
+from .explaining._activations import Activations as Activations, activations as activations
 from .explaining._explaining import explain as explain
 from .explaining._faithfulness import faithfulness as faithfulness

@@ -8,6 +8,7 @@ _require("toolkit", "jinja2", "PIL", "regex", needed_by="foveal.views")
 from ._arcs import arcs as arcs
 from ._beam import beam_tree as beam_tree
 from ._chain import chain as chain
+from ._colored_text import colored_text as colored_text
 from ._curves import Series as Series, curves as curves
 from ._heatmap import heatmap as heatmap
 from ._overlay import overlay as overlay

@@ -17,6 +17,7 @@ from foveal.views import (
     arcs,
     beam_tree,
     chain,
+    colored_text,
     curves,
     heatmap,
     overlay,
@@ -127,6 +128,9 @@ VIEWS: dict[str, Callable[[Sequence[str]], str]] = {
     "overlay": lambda tokens: overlay(
         trace([str(cell) for cell in range(6)], tokens, "spatial", Layout("grid", 2, 3)),
         np.linspace(0, 1, 24).reshape(4, 6),
+    ),
+    "colored_text": lambda tokens: colored_text(
+        tokens, [(-1) ** place * 0.5 for place in range(len(tokens))], title="".join(tokens)[:40]
     ),
     "beam_tree": _beam,
     "curves": _curves,

@@ -83,6 +83,11 @@ def recurrences(heard: Sequence[Heard], loss: Float[Tensor, ""]) -> list[Recurre
     ]
 
 
+def of_cells(heard: Sequence[Heard]) -> list[Recurrence]:
+    """Return every cell of every stack, without gradients."""
+    return [each for one in heard for each in _layers(one, None, None)]
+
+
 @torch.no_grad()
 def fed_recurrences(
     decoder: InputFeedingDecoder | BahdanauDecoder,

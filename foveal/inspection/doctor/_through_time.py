@@ -143,21 +143,30 @@ def _saturated(
     recurrence: Recurrence, before: Float[Tensor, "B T H"], real: Bool[Tensor, "B T"]
 ) -> float | None:
     """Return the fraction of gates, over real steps, that are almost fully open or closed."""
+    found = gates_of(recurrence, before)
+    if not found:
+        return None
+    gates = torch.cat([*found.values()], -1)[real]
+    shut = (gates < SATURATED) | (gates > 1 - SATURATED)
+    return float(shut.float().mean()) if len(gates) else None
+
+
+@torch.no_grad()
+def gates_of(
+    recurrence: Recurrence, before: Float[Tensor, "B T H"]
+) -> dict[str, Float[Tensor, "B T H"]]:
+    """Return the gates of each step by name, given the outputs before it; none for a cell without gates."""
     cell = recurrence.cell
     if not isinstance(cell, LSTMCell | GRUCell):
-        return None
-    with torch.no_grad():
-        weights = cell.weights
-        scores = linear(recurrence.inputs, weights.input, weights.input_bias)
-        scores = scores + linear(before, weights.hidden, weights.hidden_bias)
-        if isinstance(cell, LSTMCell):
-            i, f, _, o = scores.chunk(4, -1)
-            scores = torch.cat([i, f, o], -1)
-        else:
-            scores = torch.cat(scores.chunk(3, -1)[:2], -1)
-        gates = scores[real].sigmoid()
-        shut = (gates < SATURATED) | (gates > 1 - SATURATED)
-        return float(shut.float().mean()) if len(gates) else None
+        return {}
+    weights = cell.weights
+    scores = linear(recurrence.inputs, weights.input, weights.input_bias)
+    scores = scores + linear(before, weights.hidden, weights.hidden_bias)
+    if isinstance(cell, LSTMCell):
+        i, f, _, o = scores.chunk(4, -1)
+        return {"input": i.sigmoid(), "forget": f.sigmoid(), "output": o.sigmoid()}
+    r, z, _ = scores.chunk(3, -1)
+    return {"reset": r.sigmoid(), "update": z.sigmoid()}
 
 
 def _dead(after: Float[Tensor, "B T H"], real: Bool[Tensor, "B T"]) -> float:

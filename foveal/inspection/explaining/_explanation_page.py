@@ -21,7 +21,9 @@ MOST_PLACES = 200  # in the tables of erased positions
 
 
 def explanation_page(
-    explanation: Explanation, change: Float[np.ndarray, "S T"] | None = None
+    explanation: Explanation,
+    change: Float[np.ndarray, "S T"] | None = None,
+    units: Sequence[str] = (),
 ) -> str:
     """Render a page that explains one answer.
 
@@ -29,6 +31,7 @@ def explanation_page(
         explanation: The result of `explain`.
         change: The change from erasing each position, for every step, as `erased` returns it. It belongs to
             the model's own attention, and is left out if attention was forced.
+        units: Drawings of units and gates over the text, as `colored_text` returns them.
 
     Returns:
         The HTML of the page.
@@ -41,6 +44,9 @@ def explanation_page(
         sections.append(_erasing(explanation, change))
     if explanation.tree:
         sections.append(_tree(explanation))
+    if units:
+        text = "The activation of a unit, or the value of a gate, after each token."
+        sections.append(Section(title="Units and gates", text=text, drawings=tuple(units)))
     return page(_title(explanation), sections)
 
 
@@ -85,6 +91,7 @@ def _steps(explanation: Explanation) -> Section:
         "classification": "Probability of each label, before calibration.",
         "pair_classification": "Probability of each label, before calibration.",
         "visual_question_answering": "Probability of each answer, before calibration.",
+        "image_classification": "Probability of each label, before calibration.",
         "video_classification": "Probability of each label, before calibration.",
         "tagging": "Marginal probability of the tag of each word.",
         "parsing": "Marginal probability of the head and the label of each word.",
