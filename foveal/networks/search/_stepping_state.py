@@ -33,8 +33,8 @@ class SteppingState(NamedTuple):
 
 def num_hypotheses(state: SteppingState) -> tuple[int, int]:
     """Return the number of items and of the hypotheses of each."""
-    layers, own = state.decoder
-    first = layers[0].hidden if layers else own[0]
+    decoder = state.decoder
+    first = decoder.layers[0].hidden if decoder.layers else decoder.own[0]
     return first.shape[0], first.shape[1]
 
 
