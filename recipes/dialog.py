@@ -13,9 +13,10 @@ A case is a corpus and a system:
     levels_attention  the same, and the decoder attends to the turns and to the words of each turn
 
 `film` contains the dialogs about films and series of the Schema-Guided Dialog data (services Movies and Media). Each
-turn of the system is a response, and models read at most six turns before it. Texts are in lower case, and
-punctuation is separated. `foveal data get
-sgd_dialogues` gets the data.
+turn of the system is a response, and models read at most six turns before it. Texts are in lower case, and punctuation
+is separated. The data folder must have `sgd_dialogues/train.jsonl.gz`, `dev.jsonl.gz` and `test.jsonl.gz`, made from
+github.com/google-research-datasets/dstc8-schema-guided-dialogue (CC BY-SA 4.0): one dialog on each line, with its
+`service` and its `turns`, pairs of speaker and text.
 
 `facts` are generated dialogs: the user states five facts, one in each exchange, and then asks for one of them. The
 fact is k exchanges back, for k from 1 to 5. The right answer is one of ten values.
