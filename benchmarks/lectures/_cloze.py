@@ -96,7 +96,7 @@ def _rows(
     parameters = sum(weights.numel() for weights in task.model.parameters())
     yield mean_row(f"{case}: parameters", [parameters], "", seeds)
     minutes = [Cost.load(folder).processor_minutes for folder in folders]
-    yield mean_row(f"{case}: CPU minutes", minutes, "min", seeds)
+    yield mean_row(f"{case}: processor minutes", minutes, "min", seeds)
 
 
 def _baselines(examples: Sequence[Example]) -> Iterator[Row]:

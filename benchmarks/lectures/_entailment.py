@@ -2,10 +2,12 @@
 
     results/entailment_sick.json     a row of the table for each case, and for each difference
     results/entailment_snli.json     the same table for the other corpus
+    results/word_by_word_sick.json   the recurrent networks with and without attention; for snli as well
+    results/given_heads.json         the accuracy of the parser whose heads the case "parent" reads
     results/induced_parses.json      the heads induced by training on SICK, compared with a treebank
     results/shown/entailment.json    attention to show
 
-The difference of two cases compares their means over seeds on the same pairs; its spread is the interval of
+Cases that were not fitted keep their rows from the existing file. The difference of two cases compares their means over seeds on the same pairs; its spread is the interval of
 the paired bootstrap.
 """
 
@@ -21,7 +23,7 @@ from foveal.bundles import load_bundle
 from foveal.data import Example, TextPair
 from foveal.metrics import Statistics
 from foveal.tasks import Evaluation, PairClassification
-from recipes import entailment
+from recipes import entailment, given_heads, parsing
 
 from ..records._fitting import COST, Cost, folder_of
 from ..results import Results, Row, digests
@@ -30,18 +32,33 @@ from ._induced_parses import PARSES, parse_rows
 from ._shown import Shown, save_shown
 
 NAME = "entailment"
+COMMONEST = "the commonest label: accuracy"
 # Kim et al. 2017, table 4, accuracy on SNLI after training on all 550,000 pairs, with GloVe vectors.
-PUBLISHED = {"snli_none": 85.8, "snli_soft_bounded": 86.2, "snli_tree_bounded": 86.8}
+PUBLISHED = {
+    "snli_none": 85.8,
+    "snli_parent": 86.1,
+    "snli_soft_bounded": 86.2,
+    "snli_tree_bounded": 86.8,
+}
 # Pairs of kinds of heads; the second should be the better one.
 COMPARED = (
     ("none", "soft"),
     ("none", "tree"),
     ("soft", "tree"),
+    ("none", "parent"),
+    ("soft", "parent"),
+    ("tree", "parent"),
     ("soft_bounded", "tree_bounded"),
     ("soft_bounded", "soft"),
     ("tree_bounded", "tree"),
+    ("conditional", "last_word"),
+    ("conditional", "word_by_word"),
+    ("last_word", "word_by_word"),
 )
-SHOWN = ("sick_tree", "sick_soft")
+SHOWN = ("sick_tree", "sick_soft", "sick_parent", "sick_word_by_word")
+PARSER = "given_heads"
+# The forms in each file of a corpus.
+FILES = {NAME: (*entailment.HEADS, entailment.PARENT), "word_by_word": tuple(entailment.READERS)}
 PARSED, TREEBANK = "sick", DATA / "ud_english_ewt/en_ewt-ud-dev.conllu.gz"
 
 
@@ -55,7 +72,7 @@ class Scored(NamedTuple):
 
 
 def score(cases: Sequence[str], seeds: Sequence[int], runs: Path, results: Path) -> None:
-    """Write the whole file of each corpus of these cases; cases that were not fitted are left out."""
+    """Write the file of each corpus of these cases."""
     made = Results.here(f"python -m benchmarks.lectures score {NAME}", packages=["foveal-native"])
     for corpus in entailment.CORPORA:
         scored, parses = dict[str, Scored](), list[Row]()
@@ -67,18 +84,23 @@ def score(cases: Sequence[str], seeds: Sequence[int], runs: Path, results: Path)
             scored[heads] = _scored(case, tasks, [Cost.load(folder) for folder in folders])
             found = mean(each.value for each in scored[heads].accuracies)
             print(f"{case}: {found:.2f}", flush=True)
-            if corpus == PARSED and heads != "none":
+            if corpus == PARSED and entailment.HEADS.get(heads) is not None:
                 parses += parse_rows(case, tasks, seeds)
             if case in SHOWN:
                 save_shown(results, NAME, case, [*_shown(case, tasks[0])])
-        if scored:
-            _save(corpus, scored, seeds, made, results)
+        for name, forms in FILES.items():
+            chosen = {form: scored[form] for form in forms if form in scored}
+            if chosen:
+                _save(name, corpus, chosen, seeds, made, results)
+        if entailment.PARENT in scored:
+            _save_parser(made, results)
         if parses:
             data = digests([TREEBANK], DATA)
             replace(made.with_rows(parses), data=data).save(results / f"{PARSES}.json")
 
 
 def _save(
+    name: str,
     corpus: str,
     scored: Mapping[str, Scored],
     seeds: Sequence[int],
@@ -87,11 +109,37 @@ def _save(
 ) -> None:
     """Write the file of one corpus."""
     rows = [row for heads in scored for row in _rows(corpus, heads, scored[heads], seeds)]
-    rows += [*_differences(scored, seeds), _commonest(corpus)]
+    rows += _differences(scored, seeds)
     files = [path for part in ("train", "dev", "test") for path in entailment.files(corpus, part)]
     data = digests(files, entailment.DATA)
     spec = {heads: spec_of(entailment.recipe(f"{corpus}_{heads}")) for heads in scored}
-    replace(made.with_rows(rows), data=data, spec=spec).save(results / f"{NAME}_{corpus}.json")
+    path = results / f"{name}_{corpus}.json"
+    if path.exists():
+        before = Results.load(path)
+        rows = merged(before.rows, rows)
+        spec = {**before.spec, **spec}
+    rows = [row for row in rows if row.name != COMMONEST]
+    rows.append(_commonest(corpus))
+    replace(made.with_rows(rows), data=data, spec=spec).save(path)
+
+
+def merged(before: Sequence[Row], now: Sequence[Row]) -> list[Row]:
+    """Return the rows of both, a new one in the place of an old one with the same name, figures before differences."""
+    new = {row.name: row for row in now}
+    rows = [new.pop(row.name, row) for row in before] + [*new.values()]
+    return sorted(rows, key=lambda row: " - " in row.name.partition(":")[0])
+
+
+def _save_parser(made: Results, results: Path) -> None:
+    """Write the accuracy of the parser on the lowercased treebank."""
+    found = load_bundle(given_heads.PARSER).evaluate(list(given_heads.part("test"))).statistics
+    rows = [
+        Row(name=f"parser: {name.upper()}", value=found[name].value, unit=UNIT, seeds=(1,))
+        for name in ("uas", "las")
+    ]
+    data = digests([parsing.file("ewt", part) for part in ("train", "dev", "test")], DATA)
+    spec = {"parser": spec_of(given_heads.parser())}
+    replace(made.with_rows(rows), data=data, spec=spec).save(results / f"{PARSER}.json")
 
 
 def _task(folder: Path) -> PairClassification:
@@ -101,7 +149,7 @@ def _task(folder: Path) -> PairClassification:
 
 
 def _scored(case: str, tasks: Sequence[PairClassification], costs: Sequence[Cost]) -> Scored:
-    examples = list(entailment.part(case.partition("_")[0], "test"))
+    examples = _examples(case)
     evaluations: list[Evaluation] = [task.evaluate(examples) for task in tasks]
     return Scored(
         accuracies=[each.statistics["accuracy"] for each in evaluations],
@@ -109,6 +157,12 @@ def _scored(case: str, tasks: Sequence[PairClassification], costs: Sequence[Cost
         parameters=sum(weights.numel() for weights in tasks[0].model.parameters()),
         costs=costs,
     )
+
+
+def _examples(case: str) -> list[Example]:
+    """Return the test pairs of a case, with heads if it reads them."""
+    corpus, _, form = case.partition("_")
+    return list(entailment.part(corpus, "test", headed=form == entailment.PARENT))
 
 
 def _rows(corpus: str, heads: str, scored: Scored, seeds: Sequence[int]) -> Iterator[Row]:
@@ -134,7 +188,7 @@ def _commonest(corpus: str) -> Row:
     """Return the accuracy of the most common label."""
     labels = Counter(example.target for example in entailment.part(corpus, "test"))
     share = 100 * labels.most_common(1)[0][1] / labels.total()
-    return Row(name="the commonest label: accuracy", value=share, unit=UNIT)
+    return Row(name=COMMONEST, value=share, unit=UNIT)
 
 
 def _shown(case: str, task: PairClassification) -> Iterator[Shown]:
@@ -144,7 +198,8 @@ def _shown(case: str, task: PairClassification) -> Iterator[Shown]:
     for example, answer in zip(examples, task.predict(examples, settings), strict=True):
         pair = example.input_as(TextPair)
         first, second = pair.first, pair.second
-        said = f"{first} / {second}: {answer.output}, where {example.target} is right"
+        texts = " / ".join(" ".join(text) for text in task.texts(example))
+        said = f"{texts}: {answer.output}, where {example.target} is right"
         own = (*task.self_attentions(first), *task.self_attentions(second))
         for trace in (answer.trace, *own):
             if trace is not None:
@@ -153,7 +208,7 @@ def _shown(case: str, task: PairClassification) -> Iterator[Shown]:
 
 def _first(case: str, label: str) -> Example:
     """Return the first test pair with this label whose texts have 6 to 12 words, few enough to draw."""
-    for example in entailment.part(case.partition("_")[0], "test"):
+    for example in _examples(case):
         pair = example.input_as(TextPair)
         if example.target == label and all(
             6 <= len(text.split()) <= 12 for text in (pair.first, pair.second)

@@ -4,7 +4,9 @@
     results/shown/hypotheses.json     the attention while some hypotheses are written
 
 The judge is wrong about many pairs. The table therefore also has its accuracy on real pairs, the fraction of
-real entailed hypotheses that it judges entailed, and the same for real hypotheses of another premise.
+real entailed hypotheses that it judges entailed, and the same for real hypotheses of another premise. A hypothesis such as
+"a person is outside" follows from many premises: the table also has the fraction judged entailed by the next premise,
+and the fraction of hypotheses that are different.
 """
 
 import math
@@ -37,6 +39,7 @@ class Written(NamedTuple):
 
     perplexity: float  # of the real hypotheses
     judged: float  # percentage that the judge calls entailed
+    elsewhere: float  # the same, with the next premise instead of their own
     different: float  # percentage of hypotheses that are different
 
 
@@ -77,6 +80,7 @@ def _written(task: Transduction, judge: PairClassification, examples: Sequence[E
     return Written(
         perplexity=_perplexity(task, examples),
         judged=_judged(judge, premises, outputs),
+        elsewhere=_judged(judge, [*premises[1:], premises[0]], outputs),
         different=100 * len(set(outputs)) / len(outputs),
     )
 
@@ -134,11 +138,13 @@ def _rows(
     """Yield the figures of a case; in their names, the table row comes before the colon, the column after."""
     yield mean_row(f"{case}: perplexity", [each.perplexity for each in found], "", seeds)
     yield mean_row(f"{case}: judged entailed", [each.judged for each in found], UNIT, seeds)
+    elsewhere = [each.elsewhere for each in found]
+    yield mean_row(f"{case}: judged entailed by the next premise", elsewhere, UNIT, seeds)
     yield mean_row(f"{case}: different", [each.different for each in found], UNIT, seeds)
     parameters = sum(weights.numel() for weights in task.model.parameters())
     yield mean_row(f"{case}: parameters", [parameters], "", seeds)
     minutes = [Cost.load(folder).processor_minutes for folder in folders]
-    yield mean_row(f"{case}: CPU minutes", minutes, "min", seeds)
+    yield mean_row(f"{case}: processor minutes", minutes, "min", seeds)
 
 
 def _shown(
