@@ -14,12 +14,11 @@ import os
 from pathlib import Path
 
 from foveal.data import CharacterSpec, SourceSpec, open_source
-from foveal.datasets import data_folder
+from foveal.datasets import data_file
 from foveal.models import LanguageModelSpec
 from foveal.tasks import LanguageModelingSpec
 from foveal.training import Run, TrainingSpec
 
-DATA = data_folder()
 FOLDER = Path(__file__).resolve().parents[1] / ".cache/shakespeare"
 CASES = ("lstm",)
 NUM_DEV = 400  # lines
@@ -44,7 +43,9 @@ def part(name: str) -> SourceSpec:
     """Return one of the parts, without empty lines; the last lines of the text are for development."""
     path = FOLDER / f"{name}.txt"
     if not path.exists():
-        text = gzip.decompress((DATA / "tinyshakespeare/input.txt.gz").read_bytes()).decode("utf-8")
+        text = gzip.decompress(data_file("tinyshakespeare/input.txt.gz").read_bytes()).decode(
+            "utf-8"
+        )
         kept = [f"{line}\n" for line in text.splitlines() if line.strip()]
         FOLDER.mkdir(parents=True, exist_ok=True)
         # Write under another name first: two processes may write at once, and the files of both are the same.

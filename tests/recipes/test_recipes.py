@@ -110,6 +110,7 @@ SETS = {
     "de_en": "multi30k",
     "documents": "movie_reviews_pang_lee",
     "easy_vqa": "easy_vqa",
+    "en_fr": "multi30k",
     "entailment": "sick_nli",
     "g2p_english": "g2p_sigmorphon2021",
     "g2p_low": "g2p_sigmorphon2021",
@@ -122,6 +123,7 @@ SETS = {
     "parsing": "ud_english_ewt",
     "scan": "scan",
     "segment_translation": "enja_tanaka50k",
+    "side_by_side": "enja_tanaka50k",
 }
 WITHOUT_DATA = """
 import sys
