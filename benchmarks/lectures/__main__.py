@@ -15,6 +15,8 @@ from recipes import (
     attention_losses,
     babi,
     cloze,
+    cogs,
+    context,
     delay,
     dialog,
     documents,
@@ -36,6 +38,8 @@ from . import (
     _attention_losses,
     _by_length,
     _cloze,
+    _cogs,
+    _context,
     _delay,
     _dialog,
     _documents,
@@ -70,6 +74,8 @@ EXPERIMENTS = {
     _facts.NAME: Experiment(babi.recipe, babi.CASES, (1,), _facts.score),
     _dialog.NAME: Experiment(dialog.recipe, dialog.CASES, (1, 2, 3), _dialog.score),
     _documents.NAME: Experiment(documents.recipe, documents.CASES, (1,), _documents.score),
+    _cogs.NAME: Experiment(cogs.recipe, cogs.CASES, (1, 2, 3), _cogs.score),
+    _context.NAME: Experiment(context.recipe, context.CASES, (1, 2, 3), _context.score),
     _sentence_trees.NAME: Experiment(
         sentence_trees.recipe, sentence_trees.CASES, (1, 2, 3), _sentence_trees.score
     ),

@@ -32,6 +32,13 @@ PAIRS = (
     ("recurrent", "convolution"),
     ("words", "convolution"),
 )
+PUBLISHED = Row(
+    name="Socher et al. 2013, tensor: accuracy",
+    value=85.4,
+    unit=UNIT,
+    kind="paper",
+    source="abstract of Socher et al. 2013 (https://aclanthology.org/D13-1170)",
+)
 
 
 class Scored(NamedTuple):
@@ -80,6 +87,7 @@ def _rows(found: Mapping[str, Scored], seeds: Sequence[int]) -> Iterator[Row]:
         yield Row(name=f"{name}: parameters", value=scored.parameters, unit="", seeds=tuple(seeds))
         minutes = [cost.processor_minutes for cost in scored.costs]
         yield mean_row(f"{name}: processor minutes", minutes, "min", seeds)
+    yield PUBLISHED
     for first, second in PAIRS:
         if first in found and second in found:
             name = f"{_title(second)} - {_title(first)}"

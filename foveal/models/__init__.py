@@ -92,6 +92,7 @@ from .parts._image_spec import AbstractImageEncoderSpec as AbstractImageEncoderS
 from .parts._recurrent_spec import (
     AbstractCellSpec as AbstractCellSpec,
     RecurrentSpec as RecurrentSpec,
+    WindowCellSpec as WindowCellSpec,
 )
 from .parts._recursive_specs import (
     BracketedEncoderSpec as BracketedEncoderSpec,

@@ -34,7 +34,6 @@ from .encoders._hugging_face import (
     HuggingFaceTextEncoder as HuggingFaceTextEncoder,
 )
 from .encoders._image_encoder import ImageEncoder as ImageEncoder
-from .encoders._recursive import RecursiveEncoder as RecursiveEncoder
 from .encoders._self_attentive import (
     GivenHeadsEncoder as GivenHeadsEncoder,
     SelfAttentiveEncoder as SelfAttentiveEncoder,
@@ -43,6 +42,7 @@ from .encoders._text_encoder import TextEncoder as TextEncoder
 from .encoders._transformer import TransformerEncoder as TransformerEncoder
 from .encoders._transformer_layer import TransformerLayer as TransformerLayer
 from .encoders._word_encoder import WordEncoder as WordEncoder
+from .encoders.trees._recursive import RecursiveEncoder as RecursiveEncoder
 from .recurrent._cells import (
     AbstractCell as AbstractCell,
     ElmanCell as ElmanCell,
@@ -62,5 +62,6 @@ from .recurrent._stacks import (
     recurrent_stack as recurrent_stack,
 )
 from .recurrent._tree import TreeEncoder as TreeEncoder
+from .recurrent._window import WindowCell as WindowCell
 from .search._stepping import DecoderStepper as DecoderStepper
 from .search._stepping_state import SearchStep as SearchStep

@@ -86,9 +86,11 @@ class InitialStateBridge(AbstractBridge):
     def __init__(self, summary_size: int, stack: RecurrentStack) -> None:
         super().__init__()
         self.step_size = 0
-        sizes = [(layer.output_size, layer.has_memory) for layer in stack.layers_in_order()]
-        self.hidden = nn.ModuleList(Linear(summary_size, size) for size, _ in sizes)
-        self.memory = nn.ModuleList(Linear(summary_size, size) for size, has in sizes if has)
+        layers = stack.layers_in_order()
+        self.hidden = nn.ModuleList(Linear(summary_size, layer.output_size) for layer in layers)
+        self.memory = nn.ModuleList(
+            Linear(summary_size, layer.memory_size) for layer in layers if layer.has_memory
+        )
 
     @override
     def start(self, memory: Memory, zero: StackState) -> StackState:
@@ -117,9 +119,11 @@ class LearnedStateBridge(AbstractBridge):
     def __init__(self, stack: RecurrentStack) -> None:
         super().__init__()
         self.step_size = 0
-        sizes = [(layer.output_size, layer.has_memory) for layer in stack.layers_in_order()]
-        self.hidden = nn.ParameterList(torch.zeros(size) for size, _ in sizes)
-        self.memory = nn.ParameterList(torch.zeros(size) for size, has in sizes if has)
+        layers = stack.layers_in_order()
+        self.hidden = nn.ParameterList(torch.zeros(layer.output_size) for layer in layers)
+        self.memory = nn.ParameterList(
+            torch.zeros(layer.memory_size) for layer in layers if layer.has_memory
+        )
 
     @override
     def start(self, memory: Memory, zero: StackState) -> StackState:

@@ -33,7 +33,7 @@ from ..masking import mask_from_lengths
 from ..metrics import AbstractMetricSpec
 from ..models import AbstractClassifierSpec, ClassifierSpec
 from ..networks import initialize_embeddings
-from ..networks.encoders._bracketing import CLOSE, OPEN
+from ..networks.encoders.trees._bracketing import CLOSE, OPEN
 from ..specs import setting
 from .base._forced import Forced, forced_labels, looked
 from .base._labeling import AbstractLabeling, Labeled, label_of, no_trace

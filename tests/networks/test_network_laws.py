@@ -45,6 +45,7 @@ from foveal.networks import (
     RecursiveEncoder,
     TextEncoder,
     TreeEncoder,
+    WindowCell,
     recurrent_stack,
 )
 from foveal.networks._bridges import no_memory
@@ -75,6 +76,12 @@ def test_a_cell_obeys_the_laws(cell: type[AbstractCell]) -> None:
     check_cell(cell(3, 4))
 
 
+@pytest.mark.parametrize("context", [1, 3])
+def test_a_window_cell_obeys_the_laws(context: int) -> None:
+    torch.manual_seed(0)
+    check_cell(WindowCell(3, 4, context))
+
+
 def text_encoder(**options: Any) -> TextEncoder:
     return TextEncoder(nn.Embedding(9, 4), recurrent_stack(4, 4, **options))
 
@@ -87,6 +94,7 @@ def text_encoder(**options: Any) -> TextEncoder:
         lambda: text_encoder(cell=ElmanCell, num_layers=3, skip=True, residual=True),
         lambda: text_encoder(num_layers=2, bidirectional=True, residual=True, skip=True),
         lambda: text_encoder(cell=LeakyCell, bidirectional=True),
+        lambda: text_encoder(cell=WindowCell, num_layers=2, bidirectional=True),
     ],
 )
 def test_a_text_encoder_obeys_the_laws(encoder: Callable[[], TextEncoder]) -> None:

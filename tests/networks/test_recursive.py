@@ -14,7 +14,7 @@ from foveal.errors import SpecError
 from foveal.inspection.explaining._erasure import change_without
 from foveal.models import BracketedEncoderSpec, ClassifierSpec, RecursiveEncoderSpec, Seq2SeqSpec
 from foveal.networks import RecursiveEncoder
-from foveal.networks.encoders._bracketing import CLOSE, OPEN, Bracketing, bracketing
+from foveal.networks.encoders.trees._bracketing import CLOSE, OPEN, Bracketing, bracketing
 from foveal.specs import with_setting
 from foveal.tasks import ClassificationSpec
 from tests.tasks.tiny import train

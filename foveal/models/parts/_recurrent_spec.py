@@ -4,7 +4,17 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Literal, final
 
-from ...networks import AbstractCell, ElmanCell, GRUCell, LSTMCell, RecurrentStack, recurrent_stack
+from typing_extensions import override
+
+from ...networks import (
+    AbstractCell,
+    ElmanCell,
+    GRUCell,
+    LSTMCell,
+    RecurrentStack,
+    WindowCell,
+    recurrent_stack,
+)
 from ...specs import AbstractSpec, setting
 
 _CELLS: dict[str, type[AbstractCell]] = {"lstm": LSTMCell, "gru": GRUCell, "elman": ElmanCell}
@@ -28,11 +38,25 @@ class AbstractCellSpec(AbstractSpec):
         """
 
 
+@final
+@dataclass(frozen=True, kw_only=True, slots=True)
+class WindowCellSpec(AbstractCellSpec):
+    """A layer that reads the last inputs, and nothing before them: an n-gram network with n = context + 1."""
+
+    kind: Literal["window"] = "window"
+    context: int = setting(4, "number of inputs that an output depends on", at_least=1)
+
+    @override
+    def build(self, input_size: int, hidden_size: int) -> AbstractCell:
+        """Build the cell."""
+        return WindowCell(input_size, hidden_size, self.context)
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AbstractRecurrentSpec:
     """The recurrent layers of encoders, decoders and language models."""
 
-    cell: Literal["lstm", "gru", "elman"] | AbstractCellSpec = setting(
+    cell: Literal["lstm", "gru", "elman"] | WindowCellSpec | AbstractCellSpec = setting(
         "lstm", "kind of recurrent cell"
     )
     hidden_size: int = setting(256, "width of a layer's state, in each direction", at_least=1)

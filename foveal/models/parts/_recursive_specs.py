@@ -7,8 +7,8 @@ from torch import nn
 from typing_extensions import override
 
 from ...networks import AbstractEncoder, RecursiveEncoder
-from ...networks.encoders._bracketing import Tree
-from ...networks.encoders._compositions import Composition
+from ...networks.encoders.trees._bracketing import Tree
+from ...networks.encoders.trees._compositions import Composition
 from ...specs import setting
 from ._encoder_spec import AbstractEncoderSpec
 

@@ -43,6 +43,11 @@ class Bidirectional(AbstractLayer):
         self.output_size = forward_cell.output_size + backward_cell.output_size
         self.has_memory = forward_cell.has_memory
 
+    @property
+    @override
+    def memory_size(self) -> int:
+        return self.forward_cell.memory_size + self.backward_cell.memory_size
+
     @override
     def run(
         self,
@@ -50,9 +55,11 @@ class Bidirectional(AbstractLayer):
         state: CellState,
         lengths: Int[Tensor, " B"] | None = None,
     ) -> RecurrentOutput:
-        size = self.forward_cell.output_size
-        first = map_state(lambda part: part[..., :size], state)
-        second = map_state(lambda part: part[..., size:], state)
+        size, memory_size = self.forward_cell.output_size, self.forward_cell.memory_size
+        first, second = CellState(state.hidden[..., :size]), CellState(state.hidden[..., size:])
+        if state.cell is not None:
+            first = first._replace(cell=state.cell[..., :memory_size])
+            second = second._replace(cell=state.cell[..., memory_size:])
         ahead = self.forward_cell.run(inputs, first, lengths)
         back = self.backward_cell.run(reverse(inputs, lengths), second, lengths)
         outputs = torch.cat([ahead.outputs, reverse(back.outputs, lengths)], -1)

@@ -5,8 +5,8 @@
 A cell is a layer that can also take a single step; a bidirectional layer cannot, because it reads the
 future.
 
-Axes: *batch any leading shape, B that shape flattened, T positions, D width of an input, H of a
-state.
+Axes: *batch any leading shape, B that shape flattened, T positions, D width of an input, H of an
+output, M of a memory.
 """
 
 from abc import ABC, abstractmethod
@@ -18,10 +18,10 @@ from torch import Tensor, nn
 
 
 class CellState(NamedTuple):
-    """The state of any recurrent layer. Only an LSTM has `cell`."""
+    """The state of any recurrent layer. Only layers with memory, such as an LSTM, have `cell`."""
 
     hidden: Float[Tensor, "*batch H"]
-    cell: Float[Tensor, "*batch H"] | None = None
+    cell: Float[Tensor, "*batch M"] | None = None
 
 
 def map_state(function: Callable[..., Tensor], *states: CellState) -> CellState:
@@ -45,6 +45,11 @@ class AbstractLayer(nn.Module, ABC):
     input_size: int
     output_size: int
     has_memory: bool
+
+    @property
+    def memory_size(self) -> int:
+        """Return the width of the memory of a state; 0 for a layer without memory."""
+        return self.output_size if self.has_memory else 0
 
     @abstractmethod
     def run(
@@ -76,5 +81,6 @@ class AbstractLayer(nn.Module, ABC):
         Returns:
             A state of zeros.
         """
-        zeros = next(self.parameters()).new_zeros(*batch, self.output_size)
-        return CellState(zeros, zeros if self.has_memory else None)
+        like = next(self.parameters())
+        memory = like.new_zeros(*batch, self.memory_size) if self.has_memory else None
+        return CellState(like.new_zeros(*batch, self.output_size), memory)

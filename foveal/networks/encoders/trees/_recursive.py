@@ -23,11 +23,11 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from typing_extensions import override
 
-from ...attention import Memory
-from .._dropout import Dropout
+from ....attention import Memory
+from ..._dropout import Dropout
+from .._encoder import AbstractEncoder, without_padding
 from ._bracketing import Bracketing, Tree, bracketing
 from ._compositions import Composition, build_composition
-from ._encoder import AbstractEncoder, without_padding
 
 _NOTHING = 0  # index of the state of zeros
 

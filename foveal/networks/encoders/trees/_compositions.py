@@ -19,7 +19,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from typing_extensions import override
 
-from ...batch_invariant import Linear, sigmoid
+from ....batch_invariant import Linear, sigmoid
 
 Composition: TypeAlias = Literal["tanh", "tensor", "lstm"]
 

@@ -1,0 +1,1 @@
+"""Recursive networks along binary trees over texts."""
