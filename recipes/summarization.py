@@ -15,7 +15,8 @@ A case is a corpus and a system:
 `scitldr` has 1,992 abstracts with one summary each for training; its development and test abstracts have several
 summaries, and the best match counts. `aeslc` has 14,436 emails of the Enron corpus with their subjects; development and
 test emails have three more subjects by annotators. The emails are for non-commercial use, and Foveal does not
-distribute them. `foveal data get scitldr aeslc_email_subjects` gets the data.
+distribute them. The recipe reads `scitldr/*.jsonl` (allenai/scitldr, SciTLDR-A: id, title, source, targets) and
+`aeslc_email_subjects/*.jsonl.gz` (ryanzhumich/AESLC: id, body, subject, ann) below the folder of data sets.
 
 The recipe writes the texts once, lowercased, tokenized and with one sentence on each line, into `.cache/summarization`
 of the checkout. Sources are truncated by sentence: the first sentences with at most LONGEST words.

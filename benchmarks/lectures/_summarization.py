@@ -17,14 +17,17 @@ from typing import Literal, NamedTuple
 
 from foveal.bundles import load_bundle
 from foveal.data import Example
+from foveal.inspection import explain
 from foveal.metrics import Statistics, compare, measure, rouge
 from foveal.tasks import Transduction
+from foveal.tasks._transduction import as_transduction
 from recipes import summarization
 from recipes.summarization import Document
 
 from ..records._fitting import COST, Cost, folder_of
 from ..results import Results, Row, digests
 from ._comparison import mean_row, mean_statistics, spec_of
+from ._shown import Shown, save_shown
 
 NAME = "summarization"
 UNIT = "ROUGE"
@@ -34,6 +37,7 @@ RULES: dict[str, Callable[[str], str]] = {
     "whole source": lambda source: source,
 }
 BASELINE = "first sentence"
+SHOWN = "scitldr_copy"  # its license allows to show a document
 # Published figures that a listing of the paper names; their scorers use stemming or other tokens.
 PUBLISHED = (
     Row(
@@ -63,7 +67,7 @@ class Scored(NamedTuple):
     repeated: Sequence[float]
     extracted: Sequence[float]
     costs: Sequence[Cost]
-    parameters: int
+    task: Transduction  # of the first seed
 
 
 def score(cases: Sequence[str], seeds: Sequence[int], runs: Path, results: Path) -> None:
@@ -85,6 +89,8 @@ def score(cases: Sequence[str], seeds: Sequence[int], runs: Path, results: Path)
             found = _scored(documents, [folder_of(runs, NAME, case, seed) for seed in done])
             rows += _rows(case.replace("_", ", ", 1), found, rules[BASELINE]["1"], done)
             specs[case] = spec_of(summarization.recipe(case))
+            if case == SHOWN:
+                save_shown(results, NAME, "copy", [_shown(documents, found.task)])
             print(case, done, [round(each.value, 2) for each in found.quality["1"]], flush=True)
     made = Results.here(f"python -m benchmarks.lectures score {NAME}")
     files = [
@@ -105,19 +111,27 @@ def _rouges(documents: Sequence[Document], outputs: Sequence[str]) -> dict[str, 
 def _scored(documents: Sequence[Document], folders: Sequence[Path]) -> Scored:
     examples = [Example(each.source) for each in documents]
     quality = {overlap: list[Statistics]() for overlap in OVERLAPS}
-    repeated, extracted, parameters = list[float](), list[float](), 0
-    for folder in folders:
-        task = load_bundle(folder)
-        assert isinstance(task, Transduction)
+    repeated, extracted = list[float](), list[float]()
+    tasks = [as_transduction(load_bundle(folder), "score") for folder in folders]
+    for task in tasks:
         outputs = [answer.output for answer in task.predict(examples)]
         for overlap, found in _rouges(documents, outputs).items():
             quality[overlap].append(found)
         free = replace(task.prediction, no_repeat_ngram=0)
         repeated.append(_repeated([answer.output for answer in task.predict(examples, free)]))
         extracted.append(_extracted(documents, outputs))
-        parameters = sum(weights.numel() for weights in task.model.parameters())
     costs = [Cost.load(folder) for folder in folders]
-    return Scored(quality, repeated, extracted, costs, parameters)
+    return Scored(quality, repeated, extracted, costs, tasks[0])
+
+
+def _shown(documents: Sequence[Document], task: Transduction) -> Shown:
+    """Return the copying and the attention for the shortest source with several sentences."""
+    chosen = min(
+        (each for each in documents if "\n" in each.source), key=lambda each: len(each.source)
+    )
+    explained = explain(task, Example(chosen.source))
+    assert explained.trace is not None
+    return Shown(f"{explained.output} (reference: {chosen.summaries[0]})", explained.trace)
 
 
 def _repeated(outputs: Sequence[str]) -> float:
@@ -167,6 +181,7 @@ def _rows(name: str, found: Scored, baseline: Statistics, seeds: Sequence[int]) 
     )
     yield mean_row(f"{name}: repeated trigrams", found.repeated, "%", seeds)
     yield mean_row(f"{name}: words of the source", found.extracted, "%", seeds)
-    yield Row(name=f"{name}: parameters", value=found.parameters, unit="", seeds=tuple(seeds))
+    size = sum(weights.numel() for weights in found.task.model.parameters())
+    yield Row(name=f"{name}: parameters", value=size, unit="", seeds=tuple(seeds))
     minutes = [cost.processor_minutes for cost in found.costs]
     yield mean_row(f"{name}: CPU minutes", minutes, "min", seeds)

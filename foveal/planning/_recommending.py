@@ -45,6 +45,7 @@ from ..tasks._tagging import TaggingSpec, has_spans
 from ..tasks._transduction import TransductionSpec
 from ..tasks.base._prediction import PredictionSpec
 from ._inferring import InferredTask, infer_task
+from ._shared_tokens import copy_reason
 
 _MOST_SAMPLED = 10_000  # examples that are read
 _MOST_MEASURED = 1_000  # examples whose lengths determine the size of a batch
@@ -164,6 +165,8 @@ def _transduction(
         "smaller data sets need more regularization",
         *("model.encoder.dropout", "model.decoder.dropout"),
     )
+    if could_copy := copy_reason(inferred.source, target, sample):
+        choices.because(False, could_copy, "model.decoder.copy")
     return TransductionSpec(
         source=inferred.source,
         target=target,

@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 
 from ..data import Example
+from ..data._inputs import Input
 from ..metrics import Statistics, rouge
 
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
@@ -18,9 +19,9 @@ def by_source(examples: Sequence[Example]) -> list[list[Example]]:
     Returns:
         The examples of each source.
     """
-    groups = dict[str, list[Example]]()
+    groups = dict[Input, list[Example]]()
     for example in examples:
-        groups.setdefault(example.text, []).append(example)
+        groups.setdefault(example.source, []).append(example)
     return list(groups.values())
 
 

@@ -286,18 +286,13 @@ class Transduction(AbstractExplainedWriting[Seq2Seq, "TransductionSpec"]):
 
     @override
     def trivial_answers(self, example: Example) -> Mapping[str, str]:
+        source, target = self._form.text(example), self.vocabularies.majority.get("")
         if self.spec.outputs == "summaries":
-            return {
-                "the first sentence of the source": first_sentence(example.text),
-                "a copy of the source": example.text,
-            }
-        target = self.vocabularies.majority.get("")
+            first = first_sentence(source)
+            return {"the first sentence of the source": first, "a copy of the source": source}
         if target is None:
             return {}
-        return {
-            "the most frequent target": target,
-            "a copy of the source": self._form.text(example),
-        }
+        return {"the most frequent target": target, "a copy of the source": source}
 
     @override
     def statistics_of(

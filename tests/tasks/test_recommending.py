@@ -55,6 +55,19 @@ def test_more_words_get_wider_networks_and_fewer_readings() -> None:
     assert many.training["epochs"] == 25
 
 
+def test_copying_is_mentioned_where_targets_repeat_their_sources() -> None:
+    inflected = [Example(e.text, e.text + "ed", "V;PST") for e in upper_cased(200, longest=8)]
+    found = recommend(inflected)
+    assert isinstance(found.task, TransductionSpec)
+    assert isinstance(found.task.model.decoder, DecoderSpec)
+    assert not found.task.model.decoder.copy
+    (why,) = (each.sentence for each in found.reasons if each.path == "model.decoder.copy")
+    assert "% of the target tokens occur in their source" in why
+    assert "decoder.copy=true" in why
+    others = recommend(pronounced(200)).reasons
+    assert not [each for each in others if each.path == "model.decoder.copy"]
+
+
 def test_texts() -> None:
     found = recommend(translated(400))
     assert isinstance(found.task, TransductionSpec)

@@ -1,0 +1,44 @@
+"""Recognize corpora whose targets repeat tokens of their sources, for which a decoder could copy."""
+
+from collections.abc import Sequence
+
+from ..data import Example, TokenizerSpec
+
+_MOST_READ = 1_000  # examples
+_MANY_SHARED = 0.7  # of the target tokens: inflection and summaries are above, translations below
+
+
+def copy_reason(
+    source: TokenizerSpec, target: TokenizerSpec, examples: Sequence[Example]
+) -> str | None:
+    """Return why copying is worth a try, if source and target share their alphabet.
+
+    Args:
+        source: Tokenizer of the source.
+        target: Tokenizer of the target.
+        examples: Examples with texts and targets.
+
+    Returns:
+        A sentence with the measured fraction; None if the tokenizers differ, or if few target tokens occur in
+        their own source.
+
+    Examples:
+        >>> from foveal.data import CharacterSpec
+        >>> copy_reason(CharacterSpec(), CharacterSpec(), [Example("sing", "sang")])[:49]
+        '75 % of the target tokens occur in their source, '
+        >>> copy_reason(CharacterSpec(), CharacterSpec(), [Example("cat", "кот")])
+    """
+    if source != target:
+        return None
+    shared, total = 0, 0
+    for example in examples[:_MOST_READ]:
+        known, written = set(source.encode(example.text)), target.encode(example.target or "")
+        shared += sum(token in known for token in written)
+        total += len(written)
+    if not total or shared / total < _MANY_SHARED:
+        return None
+    return (
+        f"{100 * shared / total:.0f} % of the target tokens occur in their source, so the decoder could copy them: "
+        f"--attention softmax --set decoder.copy=true; it is not the default, because it did not lower the error rate of "
+        f"inflection reliably"
+    )
