@@ -29,6 +29,7 @@ from recipes import (
     shakespeare_units,
     side_by_side,
     summarization,
+    transformer,
     tree_transduction,
 )
 
@@ -51,6 +52,7 @@ from . import (
     _sentence_trees,
     _side_by_side,
     _summarization,
+    _transformer_models,
     _translation,
     _units,
 )
@@ -78,6 +80,9 @@ EXPERIMENTS = {
     _context.NAME: Experiment(context.recipe, context.CASES, (1, 2, 3), _context.score),
     _sentence_trees.NAME: Experiment(
         sentence_trees.recipe, sentence_trees.CASES, (1, 2, 3), _sentence_trees.score
+    ),
+    _transformer_models.NAME: Experiment(
+        transformer.recipe, transformer.CASES, (1, 2, 3), _transformer_models.score
     ),
     _entailment.NAME: Experiment(entailment.recipe, entailment.CASES, (1, 2, 3), _entailment.score),
     _cloze.NAME: Experiment(cloze.recipe, cloze.CASES, (1, 2, 3), _cloze.score),

@@ -1,109 +1,18 @@
 """Decoders that attend after the step, after it with input feeding, and before it: quality and cost.
 
-    results/attending.json
-
-For each corpus and form: the metric of the test set, mean over seeds with the lowest and the highest, parameters,
-CPU minutes of training, and examples per second of beam search on one thread; and the difference to the form
-"after", with the interval of the paired bootstrap over examples.
+results/attending.json
 """
 
-import time
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
-from pathlib import Path
-from statistics import mean
-from typing import NamedTuple
-
-from foveal.bundles import load_bundle
-from foveal.data import Example
-from foveal.metrics import Statistics, bleu, compare
-from foveal.metrics._metrics import wrong_words
-from foveal.tasks import Transduction
 from recipes import attending
 
-from ..records._fitting import COST, Cost, folder_of
-from ..records._scoring import source_files
-from ..results import Results, Row, digests
-from ._comparison import mean_row, mean_statistics, spec_of
+from ._forms import Forms
 
 NAME = "attending"
-BASELINE = "after"
-_BLEU = {"ja_en"}  # corpora of sentences; the others count words with any error
-
-
-class Scored(NamedTuple):
-    """The test results of one form on one corpus, in the order of the seeds."""
-
-    quality: Sequence[Statistics]
-    parameters: int
-    costs: Sequence[Cost]
-    speed: float
-
-
-def score(cases: Sequence[str], seeds: Sequence[int], runs: Path, results: Path) -> None:
-    """Write results/attending.json for the cases that were fitted with all seeds."""
-    rows, specs, files = list[Row](), dict[str, object](), list[Path]()
-    for corpus in attending.CORPORA:
-        found = dict[str, Scored]()
-        for form in attending.FORMS:
-            case = f"{corpus}_{form}"
-            folders = [folder_of(runs, NAME, case, seed) for seed in seeds]
-            if case not in cases or not all((folder / COST).exists() for folder in folders):
-                continue
-            run = attending.recipe(case)
-            assert run.test is not None
-            found[form] = _scored(corpus, list[Example](run.test), folders)
-            specs[case] = spec_of(run)
-            files += [
-                file for part in (run.train, run.dev, run.test) for file in source_files(part)
-            ]
-            print(case, [round(each.value, 2) for each in found[form].quality], flush=True)
-        rows += _rows(corpus, found, seeds)
-    made = Results.here(f"python -m benchmarks.lectures score {NAME}")
-    data = digests(sorted(set(files)), attending.g2p_low.DATA)
-    replace(made.with_rows(rows), data=data, spec=specs).save(results / f"{NAME}.json")
-
-
-def _scored(corpus: str, examples: Sequence[Example], folders: Sequence[Path]) -> Scored:
-    references = [example.target or "" for example in examples]
-    quality, seconds, parameters = list[Statistics](), list[float](), 0
-    for folder in folders:
-        task = load_bundle(folder)
-        assert isinstance(task, Transduction)
-        began = time.perf_counter()
-        outputs = [answer.output for answer in task.predict(examples)]
-        seconds.append(time.perf_counter() - began)
-        if corpus in _BLEU:
-            quality.append(bleu(references, outputs, tokenize="none"))
-        else:
-            quality.append(wrong_words(references, outputs))
-        parameters = sum(weights.numel() for weights in task.model.parameters())
-    costs = [Cost.load(folder) for folder in folders]
-    return Scored(quality, parameters, costs, len(examples) / min(seconds))
-
-
-def _rows(corpus: str, found: Mapping[str, Scored], seeds: Sequence[int]) -> Iterator[Row]:
-    """Yield the figures of a corpus; the table has the text before the colon in its rows."""
-    unit, metric = ("BLEU", "BLEU") if corpus in _BLEU else ("%", "WER")
-    for form, scored in found.items():
-        name = f"{corpus}, {form}"
-        yield mean_row(f"{name}: {metric}", [each.value for each in scored.quality], unit, seeds)
-        if form != BASELINE and BASELINE in found:
-            first, second = (mean_statistics(found[each].quality) for each in (BASELINE, form))
-            compared = compare(first, second)
-            yield Row(
-                name=f"{name}: difference to {BASELINE}",
-                value=compared.difference,
-                unit=unit,
-                spread=(compared.low, compared.high),
-                seeds=tuple(seeds),
-            )
-        yield Row(name=f"{name}: parameters", value=scored.parameters, unit="", seeds=tuple(seeds))
-        minutes = [cost.processor_minutes for cost in scored.costs]
-        yield mean_row(f"{name}: CPU minutes", minutes, "min", seeds)
-        if BASELINE in found:
-            base = mean(cost.processor_minutes for cost in found[BASELINE].costs)
-            yield Row(
-                name=f"{name}: cost", value=mean(minutes) / base, unit="x", seeds=tuple(seeds)
-            )
-        yield Row(name=f"{name}: examples/s", value=scored.speed, unit="1/s", seeds=tuple(seeds))
+score = Forms(
+    name=NAME,
+    recipe=attending.recipe,
+    corpora=attending.CORPORA,
+    forms=attending.FORMS,
+    baseline="after",
+    of_sentences={"ja_en"},
+).score
