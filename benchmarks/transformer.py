@@ -1,11 +1,15 @@
-"""A training step of the Transformer encoder, next to torch's.
+"""Training steps of the Transformer encoder and decoder, next to torch's, and beam search with kept keys and values.
 
-    python -m benchmarks.transformer            about five minutes; writes results/transformer.json
+    python -m benchmarks.transformer                 about ten minutes; writes results/transformer.json
+    python -m benchmarks.transformer --parts decoder search       keeps the other rows of the file
 
 Forward pass, loss and gradients of a batch of padded texts. Both encoders start from the same token embeddings with
 sinusoidal positions, normalize before each part and use GELU; a test compares their values. The reference is
 `torch.nn.TransformerEncoder` with a padding mask. Other rows have dropout (torch's also drops attention weights), rotary
-positions, and heads with a structure, for which torch has no counterpart.
+positions, and heads with a structure, for which torch has no counterpart. The decoder is compared with
+`torch.nn.TransformerDecoder` and an output layer in the same way: teacher forcing, with padding in the outputs and in the
+memory. A search without kept keys and values computes the whole prefix of every hypothesis at every step; both searches return
+the same outputs.
 """
 
 import argparse
@@ -17,11 +21,19 @@ import torch
 from torch import nn
 
 from foveal.masking import mask_from_lengths
-from foveal.models import DotSpec, HeadsSpec, SegmentSpec, SyntacticSpec, TransformerEncoderSpec
-from foveal.networks.encoders._positions import sinusoids
+from foveal.models import (
+    DotSpec,
+    HeadsSpec,
+    SegmentSpec,
+    SyntacticSpec,
+    TransformerDecoderSpec,
+    TransformerEncoderSpec,
+)
+from foveal.networks.encoders.transformer._positions import sinusoids
 
 from .results import Results, Row
 from .timing import Plan, compare, use_one_thread
+from .transformer_decoder import search, step as decoder_step
 
 OUT = Path("results/transformer.json")
 VOCABULARY = 200
@@ -32,7 +44,9 @@ SIZES = {
     "sentences": (32, 32, 256, 4, 3),
     "paragraphs": (8, 128, 256, 8, 3),
 }
+LEAST = 3.0  # times the time of a search with kept keys and values, at length 100
 SEGMENTS = HeadsSpec(attention=SegmentSpec(scorer=DotSpec()))
+TREES = HeadsSpec(attention=SyntacticSpec(), layers=(1,))
 
 
 class TorchEncoder(nn.Module):
@@ -89,8 +103,25 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--out", type=Path, default=OUT)
     parser.add_argument("--rounds", type=int, default=60)
+    parser.add_argument("--parts", nargs="+", choices=tuple(PARTS), default=tuple(PARTS))
     given = parser.parse_args(arguments)
     use_one_thread()
+    kept = Results.load(given.out).rows if given.out.exists() else ()
+    rows = [row for row in kept if _part(row) not in given.parts]
+    for part in given.parts:
+        rows += PARTS[part](given.rounds)
+    rows.sort(key=lambda row: tuple(PARTS).index(_part(row)))
+    Results.here("python -m benchmarks.transformer").with_rows(rows).save(given.out)
+
+
+def _part(row: Row) -> str:
+    """Return the part of the benchmark that a row belongs to, from its name."""
+    if "beam search" in row.name:
+        return "search"
+    return "decoder" if "of the decoder" in row.name else "encoder"
+
+
+def _encoder_rows(rounds: int) -> list[Row]:
     rows = list[Row]()
     for name, (batch, longest, width, heads, layers) in SIZES.items():
         plain = TransformerEncoderSpec(
@@ -100,33 +131,81 @@ def main(arguments: Sequence[str] | None = None) -> None:
             dropout=0.0,
             positions="sinusoidal",
         )
-        dropped = replace(plain, dropout=0.1)
-        both = {
+        variants = {
+            "rotary positions": replace(plain, positions="rotary"),
+            "one head of segments": replace(plain, special_heads=(SEGMENTS,)),
+            "one head of trees in the first layer": replace(plain, special_heads=(TREES,)),
+        }
+        calls = {
             "torch": step(plain, batch, longest, ours=False),
             "ours": step(plain, batch, longest, ours=True),
-            "ours, rotary positions": step(
-                replace(plain, positions="rotary"), batch, longest, ours=True
-            ),
-            "ours, one head of segments": step(
-                replace(plain, special_heads=(SEGMENTS,)), batch, longest, ours=True
-            ),
-            "ours, one head of trees in the first layer": step(
-                replace(plain, special_heads=(HeadsSpec(attention=SyntacticSpec(), layers=(1,)),)),
-                batch,
-                longest,
-                ours=True,
-            ),
         }
-        rows += measured(name, both, given.rounds)
-        both = {
+        for variant, spec in variants.items():
+            calls[f"ours, {variant}"] = step(spec, batch, longest, ours=True)
+        rows += measured(name, "a step", calls, rounds)
+        dropped = replace(plain, dropout=0.1)
+        calls = {
             "torch, dropout": step(dropped, batch, longest, ours=False),
             "ours, dropout": step(dropped, batch, longest, ours=True),
         }
-        rows += measured(name, both, given.rounds)
-    Results.here("python -m benchmarks.transformer").with_rows(rows).save(given.out)
+        rows += measured(name, "a step", calls, rounds)
+    return rows
 
 
-def measured(name: str, calls: dict[str, Callable[[], None]], rounds: int) -> list[Row]:
+def _decoder_rows(rounds: int) -> list[Row]:
+    rows = list[Row]()
+    for name, (batch, longest, width, heads, layers) in SIZES.items():
+        plain = TransformerDecoderSpec(
+            model_size=width,
+            num_heads=heads,
+            num_layers=layers,
+            dropout=0.0,
+            positions="sinusoidal",
+        )
+        segments = replace(plain, special_heads=(SEGMENTS,))
+        calls = {
+            "torch": decoder_step(plain, batch, longest, ours=False),
+            "ours": decoder_step(plain, batch, longest, ours=True),
+            "ours, one head of segments": decoder_step(segments, batch, longest, ours=True),
+        }
+        rows += measured(name, "a step of the decoder", calls, rounds)
+        dropped = replace(plain, dropout=0.1)
+        calls = {
+            "torch, dropout": decoder_step(dropped, batch, longest, ours=False),
+            "ours, dropout": decoder_step(dropped, batch, longest, ours=True),
+        }
+        rows += measured(name, "a step of the decoder", calls, rounds)
+    return rows
+
+
+def _search_rows(rounds: int) -> list[Row]:
+    rows = list[Row]()
+    spec = TransformerDecoderSpec(model_size=256, num_layers=3, dropout=0.0)
+    for length in (25, 100):
+        kept, computed = (search(spec, 4, length, 5, cached=cached) for cached in (True, False))
+        assert torch.equal(kept(), computed())
+        calls = {"kept": kept, "computed": computed}
+        found = compare(calls, reference="kept", plan=Plan(rounds=min(rounds, 8)))["computed"]
+        title = (
+            f"beam search of 4 outputs of {length} tokens, beam size 5, 3 layers of width 256, 4 heads: time "
+            f"without kept keys and values, divided by the time with them"
+        )
+        asked = length == 100
+        rows.append(
+            Row(
+                name=title,
+                value=found.ratio,
+                unit="x",
+                spread=found.ratio_spread,
+                target=LEAST if asked else None,
+                sense=">=" if asked else None,
+            )
+        )
+        print(f"{title} {found.ratio:.2f}", flush=True)
+    return rows
+
+
+def measured(name: str, what: str, calls: dict[str, Callable[[], None]], rounds: int) -> list[Row]:
     """Return the ratio of each call to the first, which is torch's."""
     reference, *others = calls
     timings = compare(calls, reference=reference, plan=Plan(rounds=rounds))
@@ -136,7 +215,7 @@ def measured(name: str, calls: dict[str, Callable[[], None]], rounds: int) -> li
         timing, asked = timings[other], other in ("ours", "ours, dropout")
         title = (
             f"{name}, {batch} texts of {longest} tokens, {layers} layers of width {width}, "
-            f"{heads} heads: time of a step, {other}"
+            f"{heads} heads: time of {what}, {other}"
         )
         rows.append(
             Row(
@@ -151,6 +230,12 @@ def measured(name: str, calls: dict[str, Callable[[], None]], rounds: int) -> li
         print(f"{title} {timing.ratio:.2f}", flush=True)
     return rows
 
+
+PARTS: dict[str, Callable[[int], list[Row]]] = {
+    "encoder": _encoder_rows,
+    "decoder": _decoder_rows,
+    "search": _search_rows,
+}
 
 if __name__ == "__main__":
     main()

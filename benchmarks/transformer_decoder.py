@@ -14,7 +14,7 @@ from foveal.decoding import beam_search
 from foveal.masking import mask_from_lengths
 from foveal.models import TransformerDecoderSpec
 from foveal.networks import DecoderStepper, SearchStep, TransformerDecoder
-from foveal.networks.encoders._positions import sinusoids
+from foveal.networks.encoders.transformer._positions import sinusoids
 
 VOCABULARY = 200
 BEGIN, END = 0, 1

@@ -39,9 +39,9 @@ from .encoders._self_attentive import (
     SelfAttentiveEncoder as SelfAttentiveEncoder,
 )
 from .encoders._text_encoder import TextEncoder as TextEncoder
-from .encoders._transformer import TransformerEncoder as TransformerEncoder
-from .encoders._transformer_layer import TransformerLayer as TransformerLayer
 from .encoders._word_encoder import WordEncoder as WordEncoder
+from .encoders.transformer._encoder import TransformerEncoder as TransformerEncoder
+from .encoders.transformer._layer import TransformerLayer as TransformerLayer
 from .encoders.trees._recursive import RecursiveEncoder as RecursiveEncoder
 from .recurrent._cells import (
     AbstractCell as AbstractCell,

@@ -24,7 +24,7 @@ from foveal.attention import (
 from foveal.distributions import LinearChain, ProjectiveTree
 from foveal.errors import ShapeError
 from foveal.networks import TransformerEncoder, TransformerLayer
-from foveal.networks.encoders._positions import Positions, rotated, rotation, sinusoids
+from foveal.networks.encoders.transformer._positions import Positions, rotated, rotation, sinusoids
 from foveal.testing import check_encoder
 
 

@@ -21,7 +21,7 @@ from foveal.attention import (
 from foveal.distributions import LinearChain
 from foveal.errors import ShapeError, ValueRangeError
 from foveal.networks import DecoderStepper, TransformerDecoder, TransformerDecoderLayer
-from foveal.networks.encoders._positions import Positions, sinusoids
+from foveal.networks.encoders.transformer._positions import Positions, sinusoids
 from foveal.testing import check_decoder
 
 TOKENS, VALUE = 9, 6

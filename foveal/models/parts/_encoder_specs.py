@@ -21,7 +21,7 @@ from ...networks import (
     TransformerLayer,
     WordEncoder,
 )
-from ...networks.encoders._positions import Positions
+from ...networks.encoders.transformer._positions import Positions
 from ...specs import setting
 from ._attention_specs import SelfAttentionSpec, SoftmaxSpec
 from ._convolutional_spec import ConvolutionalEncoderSpec

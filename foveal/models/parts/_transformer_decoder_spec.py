@@ -10,7 +10,7 @@ from typing_extensions import override
 from ...attention import Attention
 from ...errors import ValueRangeError
 from ...networks import TransformerDecoder, TransformerDecoderLayer
-from ...networks.encoders._positions import Positions
+from ...networks.encoders.transformer._positions import Positions
 from ...specs import setting
 from ._attention_specs import AbstractAttentionSpec, PerQueryAttentionSpec, SoftmaxSpec
 from ._decoder_spec import AbstractDecoderSpec, DecoderSpec

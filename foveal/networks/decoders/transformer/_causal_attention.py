@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from torch.nn.functional import scaled_dot_product_attention
 
 from ....batch_invariant import Linear
-from ...encoders._positions import Rotation, rotated
+from ...encoders.transformer._positions import Rotation, rotated
 
 
 class Projected(NamedTuple):

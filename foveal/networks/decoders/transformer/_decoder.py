@@ -23,7 +23,8 @@ from typing_extensions import override
 from ....attention import Attended, Memory
 from ....errors import ShapeError
 from ..._dropout import Dropout
-from ...encoders._positions import (
+from ...encoders.transformer._layer import common_sizes
+from ...encoders.transformer._positions import (
     Positions,
     Rotation,
     check_head_size,
@@ -32,7 +33,6 @@ from ...encoders._positions import (
     rotation,
     token_positions,
 )
-from ...encoders._transformer_layer import common_sizes
 from .._copying import CopyGate
 from .._output import TokenOutput
 from .._steps import DecoderState, Step, TeacherForced

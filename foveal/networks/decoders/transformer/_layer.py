@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from ....attention import Attention
 from ....batch_invariant import Linear
 from ..._dropout import Dropout
-from ...encoders._transformer_layer import head_size
+from ...encoders.transformer._layer import head_size
 from ._causal_attention import CausalAttention
 from ._cross_attention import CrossAttention
 

@@ -18,11 +18,11 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from typing_extensions import override
 
-from ...attention import Attended, Attention, Memory
-from ...attention._fused import attended_to, context_of, remembered
-from ...batch_invariant import Linear
-from ...errors import ShapeError
-from .._dropout import Dropout
+from ....attention import Attended, Attention, Memory
+from ....attention._fused import attended_to, context_of, remembered
+from ....batch_invariant import Linear
+from ....errors import ShapeError
+from ..._dropout import Dropout
 from ._positions import Rotation, rotated
 
 

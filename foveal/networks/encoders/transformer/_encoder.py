@@ -18,10 +18,12 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from typing_extensions import override
 
-from ...attention import Attended, Memory
-from ...batch_invariant import Linear
-from .._dropout import Dropout
-from ._encoder import AbstractEncoder, without_padding
+from ....attention import Attended, Memory
+from ....batch_invariant import Linear
+from ..._dropout import Dropout
+from .._encoder import AbstractEncoder, without_padding
+from .._spelled_embedding import SpelledEmbedding
+from ._layer import TransformerLayer, common_sizes
 from ._positions import (
     Positions,
     Rotation,
@@ -31,8 +33,6 @@ from ._positions import (
     rotation,
     token_positions,
 )
-from ._spelled_embedding import SpelledEmbedding
-from ._transformer_layer import TransformerLayer, common_sizes
 
 
 @final

@@ -20,7 +20,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from ...errors import ShapeError
+from ....errors import ShapeError
 
 Positions: TypeAlias = Literal["rotary", "learned", "sinusoidal"]
 

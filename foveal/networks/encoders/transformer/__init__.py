@@ -1,0 +1,1 @@
+"""A Transformer encoder: positions and layers of multi-head self-attention."""
