@@ -21,7 +21,13 @@ from torch import Tensor, nn
 
 from ..attention import Memory
 from ..errors import ValueRangeError
-from ..networks import DecoderState, DecoderStepper, NoBridge, PlainDecoder
+from ..networks import (
+    DecoderState,
+    DecoderStepper,
+    LearnedStateBridge,
+    NoBridge,
+    PlainDecoder,
+)
 from ..networks.decoders._steps import TokenLosses, Unrolled
 from ..networks.search._stepping_state import SteppingState
 from ..specs import check, setting
@@ -34,7 +40,7 @@ class LanguageModel(nn.Module):
     """Computes log-probabilities of the next token.
 
     Args:
-        decoder: Decoder without attention, built with `NoBridge`.
+        decoder: Decoder without attention, built with `NoBridge` or `LearnedStateBridge`.
 
     Examples:
         >>> model = LanguageModelSpec().build(vocabulary=40)
@@ -142,6 +148,7 @@ class LanguageModelSpec(AbstractRecurrentSpec):
     kind: Literal["language_model"] = "language_model"
     embedding_size: int = setting(128, "width of a token's vector", at_least=1)
     tie_embeddings: bool = setting(False, "the output layer shares the table of the embeddings")
+    learned_state: bool = setting(False, "learn the initial state; false: it is 0")
 
     def build(self, *, vocabulary: int) -> LanguageModel:
         """Build the model with new weights.
@@ -163,10 +170,11 @@ class LanguageModelSpec(AbstractRecurrentSpec):
                 f"{self.embedding_size} and {self.hidden_size}. Set embedding_size to "
                 f"{self.hidden_size}, or tie_embeddings to false."
             )
+        stack = self.stack(self.embedding_size)
         decoder = PlainDecoder(
             embedding=nn.Embedding(vocabulary, self.embedding_size),
-            stack=self.stack(self.embedding_size),
-            bridge=NoBridge(),
+            stack=stack,
+            bridge=LearnedStateBridge(stack) if self.learned_state else NoBridge(),
             tie_embeddings=self.tie_embeddings,
             dropout=self.dropout,
         )

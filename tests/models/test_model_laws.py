@@ -118,6 +118,9 @@ SEQ2SEQ = {
         WordEncoderSpec(embedding_size=4, self_attention=SyntacticSpec(), states=STATES)
     ),
     "words, softmax": seq2seq(WordEncoderSpec(embedding_size=4, self_attention=SoftmaxSpec())),
+    "learned states": seq2seq(
+        replace(TEXT, learned_state=True, cell="logistic"), bridge="learned", cell="textbook_gru"
+    ),
     "convolutional": seq2seq(CONVOLUTIONAL),
     "transformer": seq2seq(TRANSFORMER),
     "transformer, learned": seq2seq(replace(TRANSFORMER, positions="learned", max_positions=5)),
@@ -206,6 +209,7 @@ ALL_SPECS: list[Any] = [
     *(MemoryNetworkSpec(steps=each) for each in STEPS.values()),
     *(CaptionerSpec(encoder=each, decoder=decoder()) for each in FRAMES.values()),
     LanguageModelSpec(embedding_size=6, hidden_size=6, tie_embeddings=True),
+    LanguageModelSpec(embedding_size=6, hidden_size=6, learned_state=True, cell="textbook_gru"),
     TaggerSpec(encoder=TEXT),
     TaggerSpec(encoder=TEXT, crf=False),
     TaggerSpec(encoder=TRANSFORMER),

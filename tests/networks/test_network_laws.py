@@ -49,6 +49,7 @@ from foveal.networks import (
     recurrent_stack,
 )
 from foveal.networks._bridges import no_memory
+from foveal.networks.recurrent._textbook import LogisticCell, TextbookGRUCell
 from foveal.testing import check_cell, check_decoder, check_encoder
 
 pytestmark = pytest.mark.slow
@@ -70,7 +71,7 @@ class LeakyCell(AbstractCell):
         return CellState(0.5 * state.hidden + torch.tanh(self.project(inputs)))
 
 
-@pytest.mark.parametrize("cell", [*CELLS, LeakyCell])
+@pytest.mark.parametrize("cell", [*CELLS, LeakyCell, LogisticCell, TextbookGRUCell])
 def test_a_cell_obeys_the_laws(cell: type[AbstractCell]) -> None:
     torch.manual_seed(0)
     check_cell(cell(3, 4))
@@ -100,6 +101,16 @@ def text_encoder(**options: Any) -> TextEncoder:
 def test_a_text_encoder_obeys_the_laws(encoder: Callable[[], TextEncoder]) -> None:
     torch.manual_seed(1)
     check_encoder(encoder(), torch.randint(9, (4, 6)), (4, 6))
+
+
+def test_a_text_encoder_with_a_learned_state_obeys_the_laws() -> None:
+    torch.manual_seed(1)
+    stack = recurrent_stack(4, 4, num_layers=2, bidirectional=True)
+    encoder = TextEncoder(nn.Embedding(9, 4), stack, learned_state=True)
+    assert encoder.initial is not None
+    for part in encoder.initial.parameters():
+        nn.init.normal_(part)
+    check_encoder(encoder, torch.randint(9, (4, 6)), (4, 6))
 
 
 @pytest.mark.parametrize(

@@ -40,6 +40,7 @@ class TextEncoderSpec(AbstractRecurrentSpec, AbstractEncoderSpec):
     kind: Literal["text"] = "text"
     embedding_size: int = setting(128, "width of a token's vector", at_least=1)
     bidirectional: bool = setting(True, "read from both ends")
+    learned_state: bool = setting(False, "learn the initial state; false: it is 0")
     self_attention: SelfAttentionSpec | None = setting(
         None, "self-attention after the recurrent network"
     )
@@ -54,7 +55,7 @@ class TextEncoderSpec(AbstractRecurrentSpec, AbstractEncoderSpec):
         """Build the encoder for tokens 0 to `vocabulary` - 1."""
         stack = self.stack(self.embedding_size, bidirectional=self.bidirectional)
         embedding = nn.Embedding(vocabulary, self.embedding_size)
-        encoder = TextEncoder(embedding, stack, self.dropout)
+        encoder = TextEncoder(embedding, stack, self.dropout, learned_state=self.learned_state)
         return _attending(encoder, self.self_attention, None)
 
     @override
@@ -62,7 +63,7 @@ class TextEncoderSpec(AbstractRecurrentSpec, AbstractEncoderSpec):
         """Build the encoder on the vectors from `embed`, of width `embedding_size`."""
         embedding = embed(self.embedding_size)
         stack = self.stack(embedding.embedding_dim, bidirectional=self.bidirectional)
-        encoder = TextEncoder(embedding, stack, self.dropout)
+        encoder = TextEncoder(embedding, stack, self.dropout, learned_state=self.learned_state)
         return _attending(encoder, self.self_attention, None)
 
 

@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Literal, final
+from typing import Literal, TypeAlias, final
 
 from typing_extensions import override
 
@@ -15,9 +15,17 @@ from ...networks import (
     WindowCell,
     recurrent_stack,
 )
+from ...networks.recurrent._textbook import LogisticCell, TextbookGRUCell
 from ...specs import AbstractSpec, setting
 
-_CELLS: dict[str, type[AbstractCell]] = {"lstm": LSTMCell, "gru": GRUCell, "elman": ElmanCell}
+_CELLS: dict[str, type[AbstractCell]] = {
+    "lstm": LSTMCell,
+    "gru": GRUCell,
+    "elman": ElmanCell,
+    "logistic": LogisticCell,
+    "textbook_gru": TextbookGRUCell,
+}
+CellName: TypeAlias = Literal["lstm", "gru", "elman", "logistic", "textbook_gru"]
 
 
 class AbstractCellSpec(AbstractSpec):
@@ -56,9 +64,7 @@ class WindowCellSpec(AbstractCellSpec):
 class AbstractRecurrentSpec:
     """The recurrent layers of encoders, decoders and language models."""
 
-    cell: Literal["lstm", "gru", "elman"] | WindowCellSpec | AbstractCellSpec = setting(
-        "lstm", "kind of recurrent cell"
-    )
+    cell: CellName | WindowCellSpec | AbstractCellSpec = setting("lstm", "kind of recurrent cell")
     hidden_size: int = setting(256, "width of a layer's state, in each direction", at_least=1)
     num_layers: int = setting(1, "number of recurrent layers", at_least=1)
     residual: bool = setting(False, "residual connections around layers (He et al. 2016)")

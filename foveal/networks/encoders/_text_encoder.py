@@ -19,6 +19,7 @@ from typing_extensions import override
 
 from ...attention import Memory
 from ...errors import ShapeError
+from .._bridges import LearnedStateBridge
 from .._dropout import Dropout
 from ..recurrent._stacks import RecurrentStack
 from ._encoder import AbstractEncoder, without_padding
@@ -33,6 +34,7 @@ class TextEncoder(AbstractEncoder):
         embedding: Table of the token vectors.
         stack: Recurrent network over the token vectors.
         dropout: Dropout probability of the token vectors and of the outputs.
+        learned_state: Learn the initial state of every layer; otherwise it is 0.
 
     Raises:
         ShapeError: If the input width of the stack is not the width of the embedding.
@@ -51,6 +53,8 @@ class TextEncoder(AbstractEncoder):
         embedding: nn.Embedding | SpelledEmbedding,
         stack: RecurrentStack,
         dropout: float = 0.0,
+        *,
+        learned_state: bool = False,
     ) -> None:
         super().__init__()
         if embedding.embedding_dim != stack.input_size:
@@ -59,6 +63,7 @@ class TextEncoder(AbstractEncoder):
                 f"of the embeddings, got {stack.input_size}. Make them equal."
             )
         self.embedding, self.stack = embedding, stack
+        self.initial = LearnedStateBridge(stack) if learned_state else None
         self.dropout = Dropout(dropout)
         self.value_size = self.summary_size = stack.output_size
 
@@ -67,5 +72,10 @@ class TextEncoder(AbstractEncoder):
         self, inputs: Int[Tensor, "*tokens"], mask: Bool[Tensor, "*batch T"] | None = None
     ) -> Memory:
         tokens = without_padding(inputs, mask)
-        outputs, state = self.stack(self.dropout(self.embedding(tokens)), mask)
+        vectors = self.dropout(self.embedding(tokens))
+        first = None
+        if self.initial is not None:
+            zero = self.stack.start(vectors.shape[:-2])
+            first = self.initial.start(Memory(vectors, mask), zero)
+        outputs, state = self.stack(vectors, mask, first)
         return Memory(self.dropout(outputs), mask, state[-1].hidden)

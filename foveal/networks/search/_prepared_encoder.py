@@ -114,7 +114,9 @@ class _Direction(NamedTuple):
 
 def _prepared_layers(encoder: AbstractEncoder) -> list[list[_Direction]]:
     """Return the layers, lowest first; none if the encoder has a different form."""
-    if not isinstance(encoder, TextEncoder) or encoder.stack.residual or encoder.stack.skip:
+    if not isinstance(encoder, TextEncoder) or encoder.initial is not None:
+        return []
+    if encoder.stack.residual or encoder.stack.skip:
         return []
     if not isinstance(encoder.embedding, nn.Embedding):
         return []
