@@ -1,11 +1,13 @@
 """Entailment, from raw files to the tables, with models trained for a few steps."""
 
 import json
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from benchmarks.lectures import _entailment
 from benchmarks.lectures.__main__ import EXPERIMENTS, main
 from benchmarks.lectures._induced_parses import Parsed, attached, left_chain, right_chain
 from benchmarks.results import Results
@@ -13,7 +15,7 @@ from examples.support import DATA
 from foveal.data import TextPair
 from foveal.specs import from_json, to_json
 from foveal.training import Run
-from recipes import entailment
+from recipes import entailment, given_heads
 from tests.tasks.tiny import pairs
 
 NEEDED = ("sick_nli", "snli_dev_test", "cad_nli", "nli_extra", "ud_english_ewt")
@@ -68,6 +70,40 @@ def test_entailment_is_fitted_and_scored(folder: Path, monkeypatch: pytest.Monke
     shown = json.loads((folder / "results/shown/entailment.json").read_text(encoding="utf-8"))
     kinds = [one["trace"]["kind"] for one in shown["sick_tree"]]
     assert kinds == ["softmax", "syntactic", "syntactic"] * 2
+
+
+def test_given_heads_and_word_by_word_attention_are_fitted_and_scored(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Cases that are scored later keep the rows of earlier ones."""
+
+    def chain(texts: Iterable[str]) -> dict[str, str]:
+        """Attach every word to the one before."""
+        return {
+            text: " ".join(f"{word}:{head}" for head, word in enumerate(text.split()))
+            for text in texts
+        }
+
+    monkeypatch.setattr(given_heads, "headed", chain)
+    monkeypatch.setattr(_entailment, "_save_parser", lambda *_: None)
+    experiment = EXPERIMENTS["entailment"]
+    fake = experiment._replace(run=lambda case: short(experiment.run(case)))
+    monkeypatch.setitem(EXPERIMENTS, "entailment", fake)
+    results = folder / "results"
+    for cases in (["sick_none", "sick_word_by_word"], ["sick_parent"]):
+        rest = ["--runs", str(folder / "runs"), "--cases", *cases, "--seeds", "1"]
+        main(["fit", "entailment", *rest])
+        main(["score", "entailment", *rest, "--results", str(results)])
+    names = {row.name for row in Results.load(results / "entailment_sick.json").rows}
+    assert {"none: accuracy", "parent: accuracy"} <= names
+    assert "word_by_word: accuracy" not in names
+    by_word = Results.load(results / "word_by_word_sick.json").rows
+    assert by_word[0].name == "word_by_word: accuracy"
+    shown = json.loads((results / "shown/entailment.json").read_text(encoding="utf-8"))
+    kinds = [one["trace"]["kind"] for one in shown["sick_parent"]]
+    assert kinds == ["softmax", "given_heads", "given_heads"] * 2
+    assert [one["trace"]["kind"] for one in shown["sick_word_by_word"]] == ["softmax"] * 2
+    assert ":" not in shown["sick_parent"][0]["trace"]["sources"][0]
 
 
 def test_attachment_is_counted_without_signs() -> None:
