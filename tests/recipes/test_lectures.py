@@ -13,11 +13,12 @@ import pytest
 
 from benchmarks.lectures.__main__ import EXPERIMENTS, main
 from benchmarks.results import Results
+from foveal.data import tsv
 from foveal.models import WordEncoderSpec
 from foveal.specs import from_json, to_json
 from foveal.tasks import TransductionSpec
 from foveal.training import Run
-from recipes import babi, table, tree_transduction
+from recipes import babi, delay, entailment, hypotheses, table, tree_transduction
 
 pytestmark = pytest.mark.slow
 
@@ -34,6 +35,13 @@ def formulas(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(tree_transduction, "NUM_TEST", 4)
     tree_transduction.part("train")
     return tmp_path / "cache/formulas"
+
+
+@pytest.fixture
+def premises(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Replace the pairs of entailment, which a trained parser must parse for one of the cases."""
+    for recipe in (entailment, hypotheses):
+        monkeypatch.setattr(recipe, "part", lambda *_, **__: tsv(tmp_path / "pairs.tsv"))
 
 
 @pytest.fixture
@@ -155,12 +163,12 @@ def test_babi_is_fitted_and_scored(
     assert rows["mean: chain facts"].target == 53.7
 
 
-@pytest.mark.usefixtures("formulas", "stories")
+@pytest.mark.usefixtures("formulas", "premises", "stories")
 def test_every_case_has_its_json() -> None:
     for experiment in EXPERIMENTS.values():
         for case in experiment.cases:
             run = experiment.run(case)
-            assert from_json(Run, to_json(run)) == run
+            assert from_json(Run, to_json(run), also=(delay.Delays,)) == run
     assert babi.chain_16() == babi.recipe("chain_16_large_slow")
     assert tree_transduction.simple() == tree_transduction.recipe("simple")
 
