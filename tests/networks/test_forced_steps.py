@@ -91,13 +91,24 @@ def test_segments_that_a_step_chooses() -> None:
     assert softmax.selection(softmax.start(memory), tokens) is None
 
 
-@pytest.mark.parametrize(("kind", "attention"), [("plain", "softmax"), ("attention", "levels")])
-def test_a_decoder_without_a_sum_of_values_cannot_be_forced(kind: str, attention: str) -> None:
-    stepper = DecoderStepper(decoder_with(kind, attention))
-    state = stepper.start(memory_for(attention))
+def test_a_decoder_without_attention_cannot_be_forced() -> None:
+    stepper = DecoderStepper(decoder_with("plain", "softmax"))
+    state = stepper.start(memory_for("softmax"))
     tokens = torch.zeros(BATCH, 1, dtype=torch.long)
     with pytest.raises(ValueRangeError, match="weighted sum of values"):
         stepper.step(state, tokens, torch.ones(BATCH, 1, 4))
+
+
+def test_sentences_and_words_can_be_forced() -> None:
+    stepper = DecoderStepper(decoder_with("attention", "levels"))
+    state = stepper.start(memory_for("levels"))
+    tokens = torch.zeros(BATCH, 1, dtype=torch.long)
+    free = stepper.step(state, tokens)
+    again = stepper.step(state, tokens, free.weights)
+    torch.testing.assert_close(again.log_probs, free.log_probs)
+    assert free.weights is not None
+    other = stepper.step(state, tokens, free.weights.flip(-1))
+    assert not torch.allclose(other.log_probs, free.log_probs, atol=1e-3)
 
 
 def test_weights_are_for_every_place() -> None:
