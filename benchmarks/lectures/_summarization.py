@@ -38,18 +38,18 @@ RULES: dict[str, Callable[[str], str]] = {
 }
 BASELINE = "first sentence"
 SHOWN = "scitldr_copy"  # its license allows to show a document
-# Published figures that a listing of the paper names; their scorers use stemming or other tokens.
+# Figures that a listing names for a paper. The papers themselves were not at hand: their ROUGE may be computed differently.
 PUBLISHED = (
     Row(
-        name="scitldr, CATTS, a pretrained BART: ROUGE-1",
+        name="scitldr, listed for the paper: ROUGE-1",
         value=43.8,
         unit=UNIT,
         kind="paper",
-        source="Cachola et al. 2020, abstracts only, as listed at wizwand.com/paper/68fa68821e209131cea1c8c1",
+        source="Cachola et al. 2020, for abstracts, as listed at wizwand.com/paper/68fa68821e209131cea1c8c1",
     ),
     *(
         Row(
-            name=f"aeslc, extractor and abstractor: ROUGE-{overlap}",
+            name=f"aeslc, listed for the paper, extractor and abstractor: ROUGE-{overlap}",
             value=value,
             unit=UNIT,
             kind="paper",
