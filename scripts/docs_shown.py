@@ -3,12 +3,17 @@
 `python -m benchmarks.lectures score <experiment>` writes the files.
 """
 
+import base64
 import html
+import io
 import json
 from collections.abc import Callable, Iterator
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
+
+import numpy as np
+from PIL import Image
 
 from foveal.attention import AttentionTrace
 from foveal.views._drawing import drawing
@@ -17,11 +22,12 @@ SHOWN = Path(__file__).resolve().parent.parent / "results/shown"
 
 
 class Picture(NamedTuple):
-    """A trace with the name of its file, its input, and whether the input is new."""
+    """A trace with the name of its file, its caption, and the image that it reads, if it reads one."""
 
     name: str
     caption: str
     trace: AttentionTrace
+    image: np.ndarray | None
 
 
 def shown(experiment: str, case: str, pictures: str) -> str:
@@ -41,14 +47,17 @@ def shown_drawings() -> dict[str, Callable[[], str]]:
     for path in sorted(SHOWN.glob("*.json")):
         for case in _read(path.stem):
             for picture in _pictures(path.stem, case):
-                found[picture.name] = lambda trace=picture.trace: drawing(trace)
+                found[picture.name] = partial(drawing, picture.trace, image=picture.image)
     return found
 
 
 def _pictures(experiment: str, case: str) -> Iterator[Picture]:
     for number, one in enumerate(_read(experiment)[case], start=1):
         trace = AttentionTrace.from_json(json.dumps(one["trace"]))
-        yield Picture(f"shown_{experiment}_{case}_{number}", one["caption"], trace)
+        image = None
+        if "image" in one:
+            image = np.asarray(Image.open(io.BytesIO(base64.b64decode(one["image"]))))
+        yield Picture(f"shown_{experiment}_{case}_{number}", one["caption"], trace, image)
 
 
 @cache

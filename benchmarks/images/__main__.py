@@ -13,13 +13,14 @@ from collections.abc import Sequence
 from recipes import clips, easy_vqa, image_to_latex, residual_depth, scene_captions
 
 from ..experiments import Experiment, command
-from . import _clips, _depth, _formulas, _questions, _scenes
+from . import _captions, _clips, _depth, _formulas, _questions, _scenes
 
 EXPERIMENTS = {
     _formulas.NAME: Experiment(image_to_latex.recipe, image_to_latex.CASES, (1,), _formulas.score),
     _scenes.NAME: Experiment(scene_captions.recipe, scene_captions.CASES, (1,), _scenes.score),
     _questions.NAME: Experiment(easy_vqa.recipe, easy_vqa.CASES, (1,), _questions.score),
     _clips.NAME: Experiment(clips.recipe, clips.CASES, (1,), _clips.score),
+    _captions.NAME: Experiment(scene_captions.recipe, _captions.CASES, (1,), _captions.score),
     _depth.NAME: Experiment(residual_depth.recipe, residual_depth.CASES, (1, 2, 3), _depth.score),
 }
 

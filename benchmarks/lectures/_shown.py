@@ -3,10 +3,16 @@
 `scripts/docs_shown.py` renders them.
 """
 
+import base64
+import io
 import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import UInt8
+from PIL import Image
 
 from foveal.attention import AttentionTrace
 
@@ -14,19 +20,31 @@ DIGITS = 4
 
 
 class Shown(NamedTuple):
-    """A trace and its caption."""
+    """A trace, its caption, and the image that it reads, if it reads one."""
 
     caption: str
     trace: AttentionTrace
+    image: UInt8[np.ndarray, "h w 3"] | None = None
 
 
 def save_shown(results: Path, name: str, case: str, shown: Sequence[Shown]) -> None:
     """Write the traces of a case; the file keeps its other cases."""
     path = results / f"shown/{name}.json"
     found = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    found[case] = [{"caption": one.caption, "trace": _data(one.trace)} for one in shown]
+    found[case] = [
+        {"caption": one.caption, "trace": _data(one.trace)}
+        | ({} if one.image is None else {"image": _png(one.image)})
+        for one in shown
+    ]
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(found, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+
+
+def _png(image: UInt8[np.ndarray, "h w 3"]) -> str:
+    """Encode an image for JSON."""
+    file = io.BytesIO()
+    Image.fromarray(image).save(file, "PNG", optimize=True)
+    return base64.b64encode(file.getvalue()).decode()
 
 
 def _data(trace: AttentionTrace) -> dict[str, object]:
