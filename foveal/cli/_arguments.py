@@ -46,6 +46,7 @@ PLACEHOLDERS = {
     "text": "TEXT",
     "tokens": "FILE",
     "train": "FILE",
+    "unit": "CELL:PART:NUMBER",
     "with_specs": "FILE",
 }
 _REPEATED = ("over", "settings_given")  # given once for each value

@@ -16,6 +16,7 @@ from .aligning._symmetrization import symmetrize as symmetrize
 from .aligning._word_alignment import align as align
 from .doctor._findings import examine as examine, findings_section as findings_section
 from .doctor._vital_signs import vital_signs as vital_signs
+from .dynamics._activations import Activations as Activations, activations as activations
 from .dynamics._gradient_profile import (
     GradientProfile as GradientProfile,
     gradient_profile as gradient_profile,
@@ -24,6 +25,5 @@ from .dynamics._phase_portrait import (
     PhasePortrait as PhasePortrait,
     phase_portrait as phase_portrait,
 )
-from .explaining._activations import Activations as Activations, activations as activations
 from .explaining._explaining import explain as explain
 from .explaining._faithfulness import faithfulness as faithfulness

@@ -23,7 +23,7 @@ from ...errors import ValueRangeError
 from ...tasks import AbstractTask
 from ..doctor._recurrences import Recurrence, listening, of_cells
 from ..doctor._through_time import gates_of, states_of
-from ._explaining import explain
+from ..explaining._explaining import explain
 
 BEGIN = "begin"  # label of the token that a decoder reads first
 
