@@ -34,7 +34,8 @@ def copy_reason(
         return None
     shared, total = 0, 0
     for example in examples[:_MOST_READ]:
-        known, written = set(source.encode(example.text)), target.encode(example.target or "")
+        known = set(source.encode(str(example.source)))  # a dialog becomes the text of its turns
+        written = target.encode(example.target or "")
         shared += sum(token in known for token in written)
         total += len(written)
     if not total or shared / total < _MANY_SHARED:

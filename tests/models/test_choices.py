@@ -30,6 +30,7 @@ WORDS = WordEncoderSpec(embedding_size=4)
 DECODER = DecoderSpec(embedding_size=4, hidden_size=6)
 TOKENS = torch.tensor([[1, 2, 3], [4, 4, 4]])
 MASK = torch.tensor([[True, True, True], [True, False, False]])
+HEADS = torch.tensor([[2, 0, 2], [0, 0, 0]])  # positions counted from 1
 FACTS = torch.tensor([[[1, 2], [3, 4]], [[2, 2], [1, 0]]])
 
 MODELS: dict[str, tuple[Any, dict[str, int], tuple[Any, ...]]] = {
@@ -77,6 +78,8 @@ def test_any_choice_runs_or_is_refused_in_words(name: str, data: st.DataObject) 
     model.eval()
     if isinstance(model, Classifier) and isinstance(model.encoder, DocumentEncoder):
         inputs = FACTS, None  # sentences of words
+    if isinstance(spec, DecomposableAttentionSpec) and spec.reads_heads:
+        inputs = (*inputs, (HEADS, HEADS))
     if not data.draw(st.booleans()):
         model(*inputs)
     else:  # without padding

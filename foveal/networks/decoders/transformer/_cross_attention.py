@@ -5,7 +5,7 @@
 Reference: Vaswani et al. 2017, section 3.2.3.
 
 Axes: *batch any leading shape, Q queries, S positions, D width of a query, V of a value of the memory, H heads, d
-width of a head.
+width of a head, _ the heads of one of the different attentions.
 """
 
 from collections import Counter
@@ -71,7 +71,7 @@ class CrossAttention(nn.Module):
             assert isinstance(attention, Attention)
             yield attention
 
-    def queries(self, rows: Float[Tensor, "*batch Q D"]) -> list[Float[Tensor, "*batch h Q d"]]:
+    def queries(self, rows: Float[Tensor, "*batch Q D"]) -> list[Float[Tensor, "*batch _ Q d"]]:
         """Project the queries, divided by attention.
 
         Args:
@@ -84,7 +84,7 @@ class CrossAttention(nn.Module):
         return list(heads.split(self.head_counts, -3))
 
     def forward(
-        self, queries: Sequence[Float[Tensor, "*batch h Q d"]], memories: HeadMemories
+        self, queries: Sequence[Float[Tensor, "*batch _ Q d"]], memories: HeadMemories
     ) -> Float[Tensor, "*batch Q D"]:
         """Read the memory.
 
@@ -99,7 +99,7 @@ class CrossAttention(nn.Module):
         return self.joined([context_of(*each) for each in triples])
 
     def attend(
-        self, queries: Sequence[Float[Tensor, "*batch h Q d"]], memories: HeadMemories
+        self, queries: Sequence[Float[Tensor, "*batch _ Q d"]], memories: HeadMemories
     ) -> tuple[Attended, ...]:
         """Return the attention of the heads, with its weights and its distribution.
 
@@ -128,7 +128,7 @@ class CrossAttention(nn.Module):
         return self.joined([weights.unsqueeze(-3) @ each.values for each in memories])
 
     def joined(
-        self, contexts: Sequence[Float[Tensor, "*batch h Q d"]]
+        self, contexts: Sequence[Float[Tensor, "*batch _ Q d"]]
     ) -> Float[Tensor, "*batch Q D"]:
         """Concatenate the contexts of all heads and project them.
 
@@ -157,7 +157,7 @@ class CrossReading:
     def __init__(
         self,
         layer: CrossAttention,
-        queries: Sequence[Float[Tensor, "*batch h Q d"]],
+        queries: Sequence[Float[Tensor, "*batch _ Q d"]],
         memories: HeadMemories,
     ) -> None:
         self._layer, self._queries, self._memories = layer, queries, memories
