@@ -1,6 +1,6 @@
 r"""A small parser whose heads the words of entailment pairs read: the "hard parent" of Kim et al. 2017, table 4.
 
-    foveal fit --recipe recipes/given_heads.py:parser --out .cache/entailment/parser
+    foveal fit --recipe recipes/given_heads.py:parser --out .cache/given_heads/parser
     foveal fit --recipe recipes/entailment.py:sick_parent --out runs/sick_parent
 
 The parser is trained on UD English EWT and then parses the two texts of each pair, as a pipeline: training for
@@ -22,7 +22,7 @@ from foveal.training import Run, TrainingSpec
 from recipes import parsing
 from recipes.whole_files import write_whole
 
-FOLDER = Path(__file__).resolve().parents[1] / ".cache/entailment"
+FOLDER = Path(__file__).resolve().parents[1] / ".cache/given_heads"
 PARSER = FOLDER / "parser"
 
 

@@ -17,7 +17,7 @@ SNLI. `judge` is a classifier, trained on all pairs of the same training files, 
 other cases write. No premise of the validation or test file is in the training file.
 
 `foveal data get sick_nli snli_dev_test cad_nli` gets the data. The recipe writes the texts once into
-`.cache/entailment` of the checkout.
+`.cache/hypotheses` of the checkout.
 """
 
 from collections.abc import Iterator
@@ -29,8 +29,9 @@ from foveal.models import DecoderSpec, Seq2SeqSpec, SoftmaxSpec, TextEncoderSpec
 from foveal.tasks import PairClassificationSpec, TransductionSpec
 from foveal.training import Run, TrainingSpec
 from recipes import entailment
-from recipes.entailment import DATA, FOLDER, Pair
+from recipes.entailment import DATA, ROOT, Pair
 
+FOLDER = ROOT / ".cache/hypotheses"
 BRIDGES: dict[str, Literal["initial_state", "every_step", "both"]] = {
     "initial_state": "initial_state",
     "every_step": "every_step",
