@@ -13,9 +13,10 @@ the same outputs.
 """
 
 import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import nn
@@ -33,10 +34,9 @@ from foveal.networks.encoders.transformer._positions import sinusoids
 
 from .results import Results, Row
 from .timing import Plan, compare, use_one_thread
-from .transformer_decoder import search, step as decoder_step
+from .transformer_decoder import VOCABULARY, of_torch, search, step as decoder_step
 
 OUT = Path("results/transformer.json")
-VOCABULARY = 200
 MOST = 1.1  # times torch's time
 # Texts and tokens of the longest; width and heads; layers.
 SIZES = {
@@ -55,15 +55,7 @@ class TorchEncoder(nn.Module):
     def __init__(self, spec: TransformerEncoderSpec) -> None:
         super().__init__()
         self.embedding = nn.Embedding(VOCABULARY, spec.model_size)
-        layer = nn.TransformerEncoderLayer(
-            spec.model_size,
-            spec.num_heads,
-            4 * spec.model_size,
-            dropout=spec.dropout,
-            activation="gelu",
-            batch_first=True,
-            norm_first=True,
-        )
+        layer = nn.TransformerEncoderLayer(**of_torch(spec))
         norm = nn.LayerNorm(spec.model_size)
         self.encoder = nn.TransformerEncoder(
             layer, spec.num_layers, norm, enable_nested_tensor=False
@@ -122,59 +114,52 @@ def _part(row: Row) -> str:
 
 
 def _encoder_rows(rounds: int) -> list[Row]:
-    rows = list[Row]()
-    for name, (batch, longest, width, heads, layers) in SIZES.items():
-        plain = TransformerEncoderSpec(
-            model_size=width,
-            num_heads=heads,
-            num_layers=layers,
-            dropout=0.0,
-            positions="sinusoidal",
-        )
-        variants = {
-            "rotary positions": replace(plain, positions="rotary"),
-            "one head of segments": replace(plain, special_heads=(SEGMENTS,)),
-            "one head of trees in the first layer": replace(plain, special_heads=(TREES,)),
-        }
-        calls = {
-            "torch": step(plain, batch, longest, ours=False),
-            "ours": step(plain, batch, longest, ours=True),
-        }
-        for variant, spec in variants.items():
-            calls[f"ours, {variant}"] = step(spec, batch, longest, ours=True)
-        rows += measured(name, "a step", calls, rounds)
-        dropped = replace(plain, dropout=0.1)
-        calls = {
-            "torch, dropout": step(dropped, batch, longest, ours=False),
-            "ours, dropout": step(dropped, batch, longest, ours=True),
-        }
-        rows += measured(name, "a step", calls, rounds)
-    return rows
+    variants: dict[str, dict[str, Any]] = {
+        "rotary positions": {"positions": "rotary"},
+        "one head of segments": {"special_heads": (SEGMENTS,)},
+        "one head of trees in the first layer": {"special_heads": (TREES,)},
+    }
+    return _step_rows(TransformerEncoderSpec, step, "a step", variants, rounds)
 
 
 def _decoder_rows(rounds: int) -> list[Row]:
+    variants = {"one head of segments": {"special_heads": (SEGMENTS,)}}
+    return _step_rows(
+        TransformerDecoderSpec, decoder_step, "a step of the decoder", variants, rounds
+    )
+
+
+def _step_rows(
+    kind: Callable[..., Any],
+    do_step: Callable[..., Callable[[], None]],
+    what: str,
+    variants: Mapping[str, Mapping[str, Any]],
+    rounds: int,
+) -> list[Row]:
+    """Measure steps of all sizes: without dropout, with other settings, and with dropout."""
     rows = list[Row]()
     for name, (batch, longest, width, heads, layers) in SIZES.items():
-        plain = TransformerDecoderSpec(
+        plain = kind(
             model_size=width,
             num_heads=heads,
             num_layers=layers,
             dropout=0.0,
             positions="sinusoidal",
         )
-        segments = replace(plain, special_heads=(SEGMENTS,))
         calls = {
-            "torch": decoder_step(plain, batch, longest, ours=False),
-            "ours": decoder_step(plain, batch, longest, ours=True),
-            "ours, one head of segments": decoder_step(segments, batch, longest, ours=True),
+            "torch": do_step(plain, batch, longest, ours=False),
+            "ours": do_step(plain, batch, longest, ours=True),
         }
-        rows += measured(name, "a step of the decoder", calls, rounds)
+        for variant, settings in variants.items():
+            spec = replace(plain, **settings)
+            calls[f"ours, {variant}"] = do_step(spec, batch, longest, ours=True)
+        rows += measured(name, what, calls, rounds)
         dropped = replace(plain, dropout=0.1)
         calls = {
-            "torch, dropout": decoder_step(dropped, batch, longest, ours=False),
-            "ours, dropout": decoder_step(dropped, batch, longest, ours=True),
+            "torch, dropout": do_step(dropped, batch, longest, ours=False),
+            "ours, dropout": do_step(dropped, batch, longest, ours=True),
         }
-        rows += measured(name, "a step of the decoder", calls, rounds)
+        rows += measured(name, what, calls, rounds)
     return rows
 
 

@@ -4,7 +4,7 @@
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -12,12 +12,25 @@ from torch import Tensor, nn
 from foveal.attention import Memory
 from foveal.decoding import beam_search
 from foveal.masking import mask_from_lengths
-from foveal.models import TransformerDecoderSpec
+from foveal.models import TransformerDecoderSpec, TransformerEncoderSpec
 from foveal.networks import DecoderStepper, SearchStep, TransformerDecoder
 from foveal.networks.encoders.transformer._positions import sinusoids
 
 VOCABULARY = 200
 BEGIN, END = 0, 1
+
+
+def of_torch(spec: TransformerEncoderSpec | TransformerDecoderSpec) -> dict[str, Any]:
+    """Return the arguments of torch's encoder or decoder layer with which it computes the same as ours."""
+    return {
+        "d_model": spec.model_size,
+        "nhead": spec.num_heads,
+        "dim_feedforward": 4 * spec.model_size,
+        "dropout": spec.dropout,
+        "activation": "gelu",
+        "batch_first": True,
+        "norm_first": True,
+    }
 
 
 class TorchDecoder(nn.Module):
@@ -26,15 +39,7 @@ class TorchDecoder(nn.Module):
     def __init__(self, spec: TransformerDecoderSpec) -> None:
         super().__init__()
         self.embedding = nn.Embedding(VOCABULARY, spec.model_size)
-        layer = nn.TransformerDecoderLayer(
-            spec.model_size,
-            spec.num_heads,
-            4 * spec.model_size,
-            dropout=spec.dropout,
-            activation="gelu",
-            batch_first=True,
-            norm_first=True,
-        )
+        layer = nn.TransformerDecoderLayer(**of_torch(spec))
         self.decoder = nn.TransformerDecoder(layer, spec.num_layers, nn.LayerNorm(spec.model_size))
         self.dropout = nn.Dropout(spec.dropout)
         self.output = nn.Linear(spec.model_size, VOCABULARY)

@@ -11,7 +11,7 @@ from torch.nn import Conv2d
 from foveal.tasks import ImageClassification
 from recipes import residual_depth
 
-from ..records._fitting import COST, folder_of
+from ..records._fitting import fitted
 from ._scored import Scored, score_cases
 
 NAME = "residual_depth"
@@ -19,14 +19,10 @@ NAME = "residual_depth"
 
 def score(cases: Sequence[str], seeds: Sequence[int], runs: Path, results: Path) -> None:
     """Write the results file for the cases that were fitted with all seeds, and keep its other cases."""
-    fitted = [
-        case
-        for case in cases
-        if all((folder_of(runs, NAME, case, seed) / COST).exists() for seed in seeds)
-    ]
+    there = [case for case in cases if fitted(runs, NAME, case, seeds)]
     folders = (runs, results)
     score_cases(
-        NAME, residual_depth.recipe, fitted, seeds, folders, aims={}, more=_convolutions, data={}
+        NAME, residual_depth.recipe, there, seeds, folders, aims={}, more=_convolutions, data={}
     )
 
 

@@ -20,7 +20,7 @@ from foveal.metrics import Statistics, alignment_scores
 from foveal.tasks import Transduction
 from recipes import attention_losses
 
-from ..records._fitting import COST, Cost, folder_of
+from ..records._fitting import Cost, fitted
 from ..results import Results, Row, digests
 from ._comparison import UNIT, difference_rows, mean_row, spec_of
 
@@ -42,8 +42,8 @@ def score(cases: Sequence[str], seeds: Sequence[int], runs: Path, results: Path)
     examples = list[Example](attention_losses.part("test"))
     found, specs = dict[str, Scored](), dict[str, object]()
     for case in cases:
-        folders = [folder_of(runs, NAME, case, seed) for seed in seeds]
-        if not all((folder / COST).exists() for folder in folders):
+        folders = fitted(runs, NAME, case, seeds)
+        if not folders:
             continue
         found[case] = _scored(examples, folders)
         specs[case] = spec_of(attention_losses.recipe(case))

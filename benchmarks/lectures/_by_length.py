@@ -20,7 +20,7 @@ from foveal.metrics import Statistics, bleu, compare, exact_match
 from foveal.metrics._slices import length_parts
 from recipes import scan
 
-from ..records._fitting import COST, folder_of
+from ..records._fitting import fitted
 from ..results import Results, Row, digests
 from ._comparison import UNIT, mean_row, mean_statistics, spec_of
 
@@ -48,8 +48,8 @@ def score(cases: Sequence[str], seeds: Sequence[int], runs: Path, results: Path)
     references = [example.target or "" for example in examples]
     systems, specs = dict[str, Written](), dict[str, object]()
     for case in cases:
-        folders = [folder_of(runs, NAME, case, seed) for seed in seeds]
-        if not all((folder / COST).exists() for folder in folders):
+        folders = fitted(runs, NAME, case, seeds)
+        if not folders:
             continue
         outputs = [
             [answer.output for answer in load_bundle(folder).predict(examples)]

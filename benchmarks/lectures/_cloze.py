@@ -17,7 +17,7 @@ from foveal.metrics import Statistics
 from foveal.tasks import PairClassification
 from recipes import cloze
 
-from ..records._fitting import COST, Cost, folder_of
+from ..records._fitting import Cost, fitted
 from ..results import Results, Row, digests
 from ._comparison import UNIT, difference_rows, mean_row, spec_of
 from ._shown import Shown, save_shown
@@ -38,8 +38,8 @@ def score(cases: Sequence[str], seeds: Sequence[int], runs: Path, results: Path)
     examples = list[Example](cloze.part("test"))
     rows, specs, scored = [*_baselines(examples)], {}, dict[str, Scored]()
     for case in cases:
-        folders = [folder_of(runs, NAME, case, seed) for seed in seeds]
-        if not all((folder / COST).exists() for folder in folders):
+        folders = fitted(runs, NAME, case, seeds)
+        if not folders:
             continue
         tasks = [_task(folder) for folder in folders]
         scored[case] = _scored(tasks, examples)

@@ -15,7 +15,7 @@ from foveal.data import Example
 from foveal.tasks import Transduction
 from recipes import cogs
 
-from ..records._fitting import COST, Cost, folder_of
+from ..records._fitting import Cost, fitted
 from ..results import Results, Row, digests
 from ._comparison import UNIT, mean_row, spec_of
 
@@ -35,8 +35,8 @@ def score(cases: Sequence[str], seeds: Sequence[int], runs: Path, results: Path)
         for name, gap in cogs.GAPS.items()
     }
     for case in cases:
-        folders = [folder_of(runs, NAME, case, seed) for seed in seeds]
-        if all((folder / COST).exists() for folder in folders):
+        folders = fitted(runs, NAME, case, seeds)
+        if folders:
             rows += _rows(case, folders, seeds, sets)
             specs[case] = spec_of(cogs.recipe(case))
     made = Results.here(f"python -m benchmarks.lectures score {NAME}")

@@ -17,7 +17,7 @@ from foveal.data import END, Example
 from foveal.tasks import LanguageModeling
 from recipes import context
 
-from ..records._fitting import COST, Cost, folder_of
+from ..records._fitting import Cost, fitted
 from ..results import Results, Row, digests
 from ._comparison import mean_row, spec_of
 
@@ -28,8 +28,8 @@ def score(cases: Sequence[str], seeds: Sequence[int], runs: Path, results: Path)
     """Write results/context.json for the cases that were fitted with all seeds."""
     rows, specs = list[Row](), dict[str, object]()
     for case in context.CASES:
-        folders = [folder_of(runs, NAME, case, seed) for seed in seeds]
-        if case not in cases or not all((folder / COST).exists() for folder in folders):
+        folders = fitted(runs, NAME, case, seeds)
+        if case not in cases or not folders:
             continue
         run = context.recipe(case)
         assert run.test is not None

@@ -17,7 +17,7 @@ from foveal.data import Example
 from foveal.tasks import Classification
 from recipes import delay
 
-from ..records._fitting import COST, folder_of
+from ..records._fitting import fitted
 from ..results import Results, Row
 from ._comparison import UNIT, mean_row, spec_of
 
@@ -30,25 +30,19 @@ def score(cases: Sequence[str], seeds: Sequence[int], runs: Path, results: Path)
     for cell in delay.CELLS:
         for distance in delay.DISTANCES:
             both = [f"{cell}_{distance}_{rate}" for rate in delay.RATES]
-            fitted = {case: _fitted(runs, case, seeds) for case in both if case in cases}
-            if len(fitted) < len(both) or not all(fitted.values()):
+            folders = {case: fitted(runs, NAME, case, seeds) for case in both if case in cases}
+            if len(folders) < len(both) or not all(folders.values()):
                 continue
-            best = max(fitted, key=lambda case: mean(map(_validated, fitted[case])))
+            best = max(folders, key=lambda case: mean(map(_validated, folders[case])))
             run = delay.recipe(best)
             assert run.test is not None
             examples = list[Example](run.test)
-            values = [_accuracy(folder, examples) for folder in fitted[best]]
+            values = [_accuracy(folder, examples) for folder in folders[best]]
             rows.append(mean_row(f"{cell}: {distance}", values, UNIT, seeds))
             specs[best] = spec_of(run)
             print(best, values, flush=True)
     made = Results.here(f"python -m benchmarks.lectures score {NAME}")
     replace(made.with_rows(rows), spec=specs).save(results / f"{NAME}.json")
-
-
-def _fitted(runs: Path, case: str, seeds: Sequence[int]) -> list[Path]:
-    """Return the folders of a case, or none if a seed is missing."""
-    folders = [folder_of(runs, NAME, case, seed) for seed in seeds]
-    return folders if all((folder / COST).exists() for folder in folders) else []
 
 
 def _validated(folder: Path) -> float:

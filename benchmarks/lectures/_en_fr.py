@@ -25,7 +25,7 @@ from foveal.tasks import Transduction
 from foveal.training import read_log
 from recipes import en_fr
 
-from ..records._fitting import COST, Cost, folder_of
+from ..records._fitting import Cost, fitted
 from ..results import Results, Row
 from ._by_length import WITH, WITHOUT, Written, length_rows
 from ._comparison import UNIT, difference_rows, mean_row, spec_of
@@ -54,8 +54,8 @@ def score(cases: Sequence[str], seeds: Sequence[int], runs: Path, results: Path)
     examples = list[Example](en_fr.part("test_2016_flickr"))
     found = dict[str, Scored]()
     for case in cases:
-        folders = [folder_of(runs, NAME, case, seed) for seed in seeds]
-        if all((folder / COST).exists() for folder in folders):
+        folders = fitted(runs, NAME, case, seeds)
+        if folders:
             found[case] = _scored(examples, folders)
             print(case, [round(each.value, 2) for each in found[case].bleu], flush=True)
     made = Results.here(f"python -m benchmarks.lectures score {NAME}")

@@ -25,7 +25,7 @@ from foveal.metrics import Statistics
 from foveal.tasks import Evaluation, PairClassification
 from recipes import entailment, given_heads, parsing
 
-from ..records._fitting import COST, Cost, folder_of
+from ..records._fitting import Cost, fitted
 from ..results import Results, Row, digests
 from ._comparison import UNIT, difference_rows, mean_row, spec_of
 from ._induced_parses import PARSES, parse_rows
@@ -77,8 +77,8 @@ def score(cases: Sequence[str], seeds: Sequence[int], runs: Path, results: Path)
     for corpus in entailment.CORPORA:
         scored, parses = dict[str, Scored](), list[Row]()
         for case in (case for case in cases if case.startswith(corpus)):
-            folders = [folder_of(runs, NAME, case, seed) for seed in seeds]
-            if not all((folder / COST).exists() for folder in folders):
+            folders = fitted(runs, NAME, case, seeds)
+            if not folders:
                 continue
             tasks, heads = [_task(folder) for folder in folders], case.partition("_")[2]
             scored[heads] = _scored(case, tasks, [Cost.load(folder) for folder in folders])

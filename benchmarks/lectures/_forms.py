@@ -20,7 +20,7 @@ from foveal.metrics._metrics import wrong_words
 from foveal.tasks import Transduction
 from foveal.training import Run
 
-from ..records._fitting import COST, Cost, folder_of
+from ..records._fitting import Cost, fitted
 from ..records._scoring import source_files
 from ..results import Results, Row, digests
 from ._comparison import mean_row, mean_statistics, spec_of
@@ -44,9 +44,8 @@ class Forms:
     corpora: Collection[str]
     forms: Collection[str]
     baseline: str
-    of_sentences: Collection[
-        str
-    ] = ()  # corpora scored by BLEU; the others count words with any error
+    # Corpora scored by BLEU; the others count words with any error.
+    of_sentences: Collection[str] = ()
 
     def score(self, cases: Sequence[str], seeds: Sequence[int], runs: Path, results: Path) -> None:
         """Write results/NAME.json for the cases that were fitted with all seeds."""
@@ -55,8 +54,8 @@ class Forms:
             found = dict[str, Scored]()
             for form in self.forms:
                 case = f"{corpus}_{form}"
-                folders = [folder_of(runs, self.name, case, seed) for seed in seeds]
-                if case not in cases or not all((folder / COST).exists() for folder in folders):
+                folders = fitted(runs, self.name, case, seeds)
+                if case not in cases or not folders:
                     continue
                 run = self.recipe(case)
                 assert run.test is not None

@@ -22,7 +22,7 @@ from foveal.data import Example, TextPair
 from foveal.tasks import PairClassification, Transduction
 from recipes import hypotheses
 
-from ..records._fitting import COST, Cost, folder_of
+from ..records._fitting import Cost, fitted, folder_of
 from ..records._scoring import source_files
 from ..results import Results, Row, digests
 from ._comparison import UNIT, mean_row, spec_of
@@ -50,8 +50,8 @@ def score(cases: Sequence[str], seeds: Sequence[int], runs: Path, results: Path)
     examples = list[Example](hypotheses.part("test"))
     rows, specs = [*_judge_rows(judge, examples)], {}
     for case in hypotheses.BRIDGES:
-        folders = [folder_of(runs, NAME, case, seed) for seed in seeds]
-        if case not in cases or not all((folder / COST).exists() for folder in folders):
+        folders = fitted(runs, NAME, case, seeds)
+        if case not in cases or not folders:
             continue
         tasks = [_task(folder) for folder in folders]
         found = [_written(task, judge, examples) for task in tasks]

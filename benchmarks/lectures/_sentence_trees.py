@@ -16,7 +16,7 @@ from foveal.metrics import Statistics
 from foveal.tasks import Classification
 from recipes import sentence_trees
 
-from ..records._fitting import COST, Cost, folder_of
+from ..records._fitting import Cost, fitted
 from ..results import Results, Row, digests
 from ._comparison import UNIT, difference_rows, mean_row, spec_of
 
@@ -53,8 +53,8 @@ def score(cases: Sequence[str], seeds: Sequence[int], runs: Path, results: Path)
     """Write results/sentence_trees.json for the cases that were fitted with all seeds."""
     found = dict[str, Scored]()
     for case in cases:
-        folders = [folder_of(runs, NAME, case, seed) for seed in seeds]
-        if not all((folder / COST).exists() for folder in folders):
+        folders = fitted(runs, NAME, case, seeds)
+        if not folders:
             continue
         test = sentence_trees.recipe(case).test
         assert test is not None

@@ -28,7 +28,7 @@ from foveal.tasks import Transduction
 from foveal.training import read_log
 from recipes import ja_en, segment_translation
 
-from ..records._fitting import COST, Cost, folder_of
+from ..records._fitting import Cost, fitted
 from ..results import Results, Row, digests
 from ._by_length import Written, length_rows
 from ._comparison import UNIT, difference_rows, mean_row, spec_of
@@ -73,8 +73,8 @@ def score(cases: Sequence[str], seeds: Sequence[int], runs: Path, results: Path)
     scored, found = dict[str, Scored](), list[Row]()
     examples, dev = (list[Example](ja_en.part(name)) for name in ("test", "dev"))
     for case in cases:
-        folders = [folder_of(runs, NAME, case, seed) for seed in seeds]
-        if not all((folder / COST).exists() for folder in folders):
+        folders = fitted(runs, NAME, case, seeds)
+        if not folders:
             continue
         tasks = [_task(folder) for folder in folders]
         evaluations = [task.evaluate(examples) for task in tasks]

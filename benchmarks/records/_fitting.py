@@ -3,6 +3,7 @@
 import json
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -35,6 +36,12 @@ class Cost(NamedTuple):
 def folder_of(runs: Path, recipe: str, case: str, seed: int) -> Path:
     """Return the folder of a run."""
     return runs / recipe / f"{case}_{seed}"
+
+
+def fitted(runs: Path, recipe: str, case: str, seeds: Sequence[int]) -> list[Path]:
+    """Return the folders of a case; an empty list unless it was fitted with all seeds."""
+    folders = [folder_of(runs, recipe, case, seed) for seed in seeds]
+    return folders if all((folder / COST).exists() for folder in folders) else []
 
 
 def fit_case(run: Run, seed: int, folder: Path) -> None:

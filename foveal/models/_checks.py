@@ -18,6 +18,16 @@ def check_mask(owner: str, name: str, tokens: Tensor, mask: Tensor | None) -> No
         )
 
 
+def check_axes(owner: str, name: str, tokens: Tensor, *, documents: bool) -> None:
+    """Check that the tokens are `(B, S)`, or `(B, n, w)` for an encoder of documents."""
+    axes = "(B, n, w)" if documents else "(B, S)"
+    if tokens.ndim != axes.count(",") + 1:
+        raise ShapeError(
+            f"{owner}: {name} must have shape {axes}, got {tuple(tokens.shape)}. An encoder of documents reads "
+            f"sentences of words, any other one text for each row."
+        )
+
+
 def check_sizes(owner: str, **sizes: int) -> None:
     """Check that the numbers of tokens, tags and similar sizes of a model are at least 1."""
     for name, size in sizes.items():

@@ -23,11 +23,10 @@ from typing_extensions import override
 
 from ..attention import Attended, AttentionPooling, Memory, max_pooling, mean_pooling
 from ..batch_invariant import Linear
-from ..errors import ShapeError
 from ..networks import AbstractEncoder, DocumentEncoder
 from ..networks.encoders._document_encoder import Document
 from ..specs import AbstractSpec, check, setting
-from ._checks import check_sizes, checked_tokens
+from ._checks import check_axes, check_sizes, checked_tokens
 from .parts._attention_specs import PerQueryAttentionSpec, SoftmaxSpec
 from .parts._document_spec import DocumentEncoderSpec
 from .parts._encoder_specs import EncoderSpec, TextEncoderSpec
@@ -108,12 +107,8 @@ class Classifier(nn.Module):
         Raises:
             ShapeError: If the number of axes of the tokens does not match the encoder.
         """
-        axes = "(B, n, w)" if isinstance(self.encoder, DocumentEncoder) else "(B, S)"
-        if tokens.ndim != axes.count(",") + 1:
-            raise ShapeError(
-                f"Classifier: tokens must have shape {axes}, got {tuple(tokens.shape)}. An encoder of "
-                f"documents reads sentences of words, any other one text for each row."
-            )
+        documents = isinstance(self.encoder, DocumentEncoder)
+        check_axes("Classifier", "tokens", tokens, documents=documents)
         with checked_tokens("Classifier", self.vocabulary, mask, tokens=tokens):
             encoded = self.encoder(tokens, mask)
         memory, words = encoded, None

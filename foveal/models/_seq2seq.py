@@ -29,7 +29,7 @@ from ..networks import AbstractEncoder, DocumentEncoder
 from ..networks.decoders._token_decoder import AbstractTokenDecoder
 from ..networks.encoders._document_encoder import DocumentWordsEncoder
 from ..specs import check, setting
-from ._checks import check_sizes, checked_tokens
+from ._checks import check_axes, check_sizes, checked_tokens
 from ._encoder_decoder import AbstractEncoderDecoder, Encode
 from .parts._attention_specs import HierarchicalSpec
 from .parts._decoder_spec import DecoderSpec
@@ -86,6 +86,8 @@ class Seq2Seq(AbstractEncoderDecoder):
         source: Int[Tensor, "B *places"],
         source_mask: Bool[Tensor, "B *places"] | None,
     ) -> Memory:
+        documents = isinstance(self.encoder, DocumentWordsEncoder)
+        check_axes("Seq2Seq", "source", source, documents=documents)
         size = self.source_vocabulary + self.num_features
         with checked_tokens("Seq2Seq", size, source_mask, source=source):
             memory = encoder(source, source_mask)

@@ -157,11 +157,12 @@ class PairClassification(AbstractLabeling[AbstractMatcher, "PairClassificationSp
     @override
     def without_each(self, example: Example, tokens: Sequence[str]) -> Float[Tensor, "R T"]:
         """Erase the positions of the first text, then the positions of the second."""
-        batch = move(self.collate([self._encoded(example, 0)]), self.device)
+        encoded = self._encoded(example, 0)
+        batch = move(self.collate([encoded]), self.device)
         both = with_each_unknown(torch.cat([batch.first, batch.second], 1))
         sizes = [batch.first.shape[1], batch.second.shape[1]]
         first, second = both.split(sizes, dim=1)
-        rows = move(self.collate([self._encoded(example, 0)] * len(both)), self.device)
+        rows = move(self.collate([encoded] * len(both)), self.device)
         log_probs = self._matched(replace(rows, first=first, second=second)).log_probs
         return log_probs[:, self._numbers_of(tokens)]
 

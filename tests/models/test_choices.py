@@ -9,7 +9,6 @@ from hypothesis import given, settings as run_settings, strategies as st
 
 from foveal.errors import FovealError, ShapeError, SpecError
 from foveal.models import (
-    Classifier,
     ClassifierSpec,
     DecoderSpec,
     DecomposableAttentionSpec,
@@ -20,7 +19,6 @@ from foveal.models import (
     TextEncoderSpec,
     WordEncoderSpec,
 )
-from foveal.networks import DocumentEncoder
 from foveal.specs import settings, with_setting
 
 pytestmark = pytest.mark.slow
@@ -76,8 +74,8 @@ def test_any_choice_runs_or_is_refused_in_words(name: str, data: st.DataObject) 
     except FovealError:
         return
     model.eval()
-    if isinstance(model, Classifier) and isinstance(model.encoder, DocumentEncoder):
-        inputs = FACTS, None  # sentences of words
+    if isinstance(getattr(spec, "encoder", None), DocumentEncoderSpec):
+        inputs = FACTS, None, *inputs[2:]  # sentences of words
     if isinstance(spec, DecomposableAttentionSpec) and spec.reads_heads:
         inputs = (*inputs, (HEADS, HEADS))
     if not data.draw(st.booleans()):
@@ -93,3 +91,12 @@ def test_a_classifier_is_told_which_axes_are_missing() -> None:
     text = ClassifierSpec(encoder=TEXT).build(vocabulary=5, num_classes=2)
     with pytest.raises(ShapeError, match=r"shape \(B, S\), got \(2, 2, 2\)"):
         text(FACTS)
+
+
+def test_a_seq2seq_model_is_told_which_axes_are_missing() -> None:
+    sizes = {"source_vocabulary": 5, "target_vocabulary": 5}
+    document = Seq2SeqSpec(encoder=DocumentEncoderSpec()).build(**sizes)
+    with pytest.raises(ShapeError, match=r"source must have shape \(B, n, w\), got \(2, 3\)"):
+        document(TOKENS, MASK, TOKENS)
+    with pytest.raises(ShapeError, match=r"source must have shape \(B, S\), got \(2, 2, 2\)"):
+        Seq2SeqSpec().build(**sizes)(FACTS, None, TOKENS)

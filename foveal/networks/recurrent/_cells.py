@@ -271,7 +271,7 @@ class LSTMCell(AbstractFusedCell):
             inputs, first, weights, True, 1, 0.0, self.training, False, True
         )
         outputs = outputs.masked_fill(~real, 0.0)
-        return RecurrentOutput(outputs, CellState(_at_end(outputs, lengths, state), memory[0]))
+        return RecurrentOutput(outputs, CellState(at_end(outputs, lengths, state), memory[0]))
 
 
 def _run(
@@ -285,10 +285,10 @@ def _run(
     real = mask_from_lengths(lengths, inputs.shape[1]).unsqueeze(-1)
     outputs, _ = fused(inputs.masked_fill(~real, 0.0), first)
     outputs = outputs.masked_fill(~real, 0.0)
-    return RecurrentOutput(outputs, CellState(_at_end(outputs, lengths, state)))
+    return RecurrentOutput(outputs, CellState(at_end(outputs, lengths, state)))
 
 
-def _at_end(outputs: Tensor, lengths: Tensor, first: CellState) -> Tensor:
+def at_end(outputs: Tensor, lengths: Tensor, first: CellState) -> Tensor:
     """Return the output at the last real position, or the initial state if there is none."""
     index = (lengths - 1).clamp(min=0).view(-1, 1, 1).expand(-1, 1, outputs.shape[-1])
     last = outputs.gather(1, index).squeeze(1)

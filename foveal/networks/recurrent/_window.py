@@ -18,7 +18,7 @@ from typing_extensions import override
 from ...batch_invariant import Linear
 from ...errors import ShapeError, ValueRangeError
 from ...masking import mask_from_lengths
-from ._cells import AbstractCell
+from ._cells import AbstractCell, at_end
 from ._layers import CellState, RecurrentOutput
 
 
@@ -84,10 +84,7 @@ class WindowCell(AbstractCell):
         outputs = outputs.masked_fill(padding, 0.0)
         ends = lengths.unsqueeze(-1) + torch.arange(before, device=lengths.device)
         memory = row.gather(1, ends.unsqueeze(-1).expand(-1, -1, self.input_size)).flatten(1)
-        at_end = (lengths - 1).clamp(min=0).view(-1, 1, 1).expand(-1, 1, self.output_size)
-        hidden = outputs.gather(1, at_end).squeeze(1)
-        hidden = torch.where((lengths > 0).unsqueeze(-1), hidden, state.hidden)
-        return RecurrentOutput(outputs, CellState(hidden, memory))
+        return RecurrentOutput(outputs, CellState(at_end(outputs, lengths, state), memory))
 
     def _seen(self, state: CellState) -> Float[Tensor, "*batch M"]:
         if state.cell is None or state.cell.shape[-1] != self.memory_size:
