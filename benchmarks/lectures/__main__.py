@@ -16,6 +16,7 @@ from recipes import (
     babi,
     cloze,
     cogs,
+    conditioning,
     context,
     delay,
     dialog,
@@ -40,6 +41,7 @@ from . import (
     _by_length,
     _cloze,
     _cogs,
+    _conditioning,
     _context,
     _delay,
     _dialog,
@@ -77,6 +79,9 @@ EXPERIMENTS = {
     _dialog.NAME: Experiment(dialog.recipe, dialog.CASES, (1, 2, 3), _dialog.score),
     _documents.NAME: Experiment(documents.recipe, documents.CASES, (1,), _documents.score),
     _cogs.NAME: Experiment(cogs.recipe, cogs.CASES, (1, 2, 3), _cogs.score),
+    _conditioning.NAME: Experiment(
+        conditioning.recipe, conditioning.CASES, (1, 2, 3), _conditioning.score
+    ),
     _context.NAME: Experiment(context.recipe, context.CASES, (1, 2, 3), _context.score),
     _sentence_trees.NAME: Experiment(
         sentence_trees.recipe, sentence_trees.CASES, (1, 2, 3), _sentence_trees.score
