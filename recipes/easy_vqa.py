@@ -1,11 +1,12 @@
 """Questions about images of one shape: easy-VQA, 48,248 questions, 13 answers.
 
-    foveal fit --recipe recipes/easy_vqa.py --out runs/vqa                     or :none
-    python -m benchmarks.images fit easy_vqa --runs runs                          both
+    foveal fit --recipe recipes/easy_vqa.py --out runs/vqa                     or :none, :concatenated
+    python -m benchmarks.images fit easy_vqa --runs runs                          all cases
     python -m benchmarks.images score easy_vqa --runs runs
 
-    soft    the question attends to the cells of the image grid by a softmax
-    none    the question reads the mean of the grid
+    soft            the question attends to the cells of the image grid by a softmax
+    none            the question reads the mean of the grid
+    concatenated    the same, and the last layers read [mean; question]; the others modulate the image by the question
 
 A tenth of the training images is the validation set. `foveal data get easy_vqa` gets the
 data.
@@ -37,7 +38,11 @@ DATA = data_folder()
 FOLDER = ROOT / ".cache/easy_vqa"
 SIDE = 64  # pixels
 NUM_DEV = 400  # training images in the validation set
-ATTENTIONS: dict[str, PerQueryAttentionSpec | None] = {"soft": SoftmaxSpec(), "none": None}
+ATTENTIONS: dict[str, PerQueryAttentionSpec | None] = {
+    "soft": SoftmaxSpec(),
+    "none": None,
+    "concatenated": None,
+}
 CASES = tuple(ATTENTIONS)
 
 
@@ -51,6 +56,7 @@ def recipe(case: str = "soft") -> Run:
                 question=TextEncoderSpec(embedding_size=32, hidden_size=32, dropout=0.0),
                 attention=ATTENTIONS[case],
                 hidden_size=64,
+                fusion="concatenation" if case == "concatenated" else "modulation",
             ),
         ),
         train=part("train"),
@@ -69,7 +75,7 @@ def recipe(case: str = "soft") -> Run:
     )
 
 
-soft, none = (partial(recipe, case) for case in CASES)
+soft, none, concatenated = (partial(recipe, case) for case in CASES)
 
 
 def part(name: str) -> EasyVqa:

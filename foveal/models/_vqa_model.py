@@ -2,21 +2,22 @@
 
     q = summary of encoder(question),   x = grid of the image
     c = attention(q, x), or the mean of x without attention
-    m = relu( (1 + G norm(q)) * A norm(c) + B norm(q) )               the question modulates c
+    m = relu( (1 + G norm(q)) * A norm(c) + B norm(q) )               the question modulates c, or
+        relu( A [norm(c); norm(q)] )                                  both are concatenated
     log p(answer) = log_softmax( W relu( U m ) )
 
 Both c and q are normalized. In mostly empty images, the differences between images are only a few
 hundredths of c, and a product with the small values of an untrained q would remove this signal.
 
-References: Lu et al. 2016; Yang et al. 2016 (attention to the relevant part of an image); Perez et al. 2018
+References: Agrawal et al. 2015 (concatenation); Lu et al. 2016; Yang et al. 2016 (attention to the relevant part of an image); Perez et al. 2018
 (feature-wise linear modulation).
 
 Axes: B questions, P images, C channels, h and w height and width, S tokens of the question, K answers, R
-cells of the grid.
+cells of the grid, V, Q and H widths of c, q and m.
 """
 
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, final
+from typing import Literal, NamedTuple, TypeAlias, final
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -33,6 +34,9 @@ from .parts._backbone_spec import BackboneSpec
 from .parts._encoder_specs import TextEncoderSpec
 from .parts._image_spec import AbstractImageEncoderSpec
 from .parts._vision_specs import ImageEncoderSpec
+
+
+Fusion: TypeAlias = Literal["modulation", "concatenation"]
 
 
 class LookedUp(NamedTuple):
@@ -58,7 +62,8 @@ class VQAModel(nn.Module):
         vocabulary: Number of tokens of questions.
         num_answers: Number of answers.
         hidden_size: Width of the layers before the answer.
-        dropout: Dropout probability of the modulated vector.
+        dropout: Dropout probability of the joint vector of image and question.
+        fusion: How image and question become one vector: `"modulation"` or `"concatenation"`.
 
     Examples:
         >>> reader = VQAModelSpec().build(vocabulary=30, num_answers=5)
@@ -77,15 +82,20 @@ class VQAModel(nn.Module):
         num_answers: int,
         hidden_size: int,
         dropout: float = 0.0,
+        fusion: Fusion = "modulation",
     ) -> None:
         super().__init__()
         self.image, self.question, self.attention = image, question, attention
         self.vocabulary = vocabulary
         self.image_norm = nn.LayerNorm(image.value_size)
         self.question_norm = nn.LayerNorm(question.summary_size)
-        self.of_image = Linear(image.value_size, hidden_size)
-        self.scale = Linear(question.summary_size, hidden_size)
-        self.shift = Linear(question.summary_size, hidden_size)
+        self.fusion: Fusion = fusion
+        if fusion == "modulation":
+            self.of_image = Linear(image.value_size, hidden_size)
+            self.scale = Linear(question.summary_size, hidden_size)
+            self.shift = Linear(question.summary_size, hidden_size)
+        else:
+            self.of_both = Linear(image.value_size + question.summary_size, hidden_size)
         self.hidden = Linear(hidden_size, hidden_size)
         self.output = Linear(hidden_size, num_answers)
         self.dropout = nn.Dropout(dropout)
@@ -115,10 +125,17 @@ class VQAModel(nn.Module):
             memory = memory if about is None else memory.take(about)
             attended = self.attention(asked.unsqueeze(-2), memory)
             context = attended.context.squeeze(-2)
-        seen, asked = self.of_image(self.image_norm(context)), self.question_norm(asked)
-        modulated = torch.relu((1 + self.scale(asked)) * seen + self.shift(asked))
-        hidden = torch.relu(self.hidden(self.dropout(modulated)))
+        joint = self._joint(self.image_norm(context), self.question_norm(asked))
+        hidden = torch.relu(self.hidden(self.dropout(joint)))
         return LookedUp(self.output(hidden).log_softmax(-1), attended)
+
+    def _joint(
+        self, seen: Float[Tensor, "B V"], asked: Float[Tensor, "B Q"]
+    ) -> Float[Tensor, "B H"]:
+        """Combine what the question reads of the image with the question."""
+        if self.fusion == "concatenation":
+            return torch.relu(self.of_both(torch.cat([seen, asked], -1)))
+        return torch.relu((1 + self.scale(asked)) * self.of_image(seen) + self.shift(asked))
 
 
 @final
@@ -136,6 +153,7 @@ class VQAModelSpec:
     )
     hidden_size: int = setting(128, "width of the layers before the answer", at_least=1)
     dropout: float = setting(0.0, "dropout of the inputs of the last layers", at_least=0, at_most=1)
+    fusion: Fusion = setting("modulation", "how image and question become one vector")
 
     def build(self, *, vocabulary: int, num_answers: int) -> VQAModel:
         """Build the model with new weights.
@@ -161,4 +179,5 @@ class VQAModelSpec:
             num_answers=num_answers,
             hidden_size=self.hidden_size,
             dropout=self.dropout,
+            fusion=self.fusion,
         )

@@ -111,6 +111,24 @@ def test_questions_about_bars_are_answered(tmp_path: Path) -> None:
     assert without.predict(examples[:2], TRACED)[0].trace is None
 
 
+def test_concatenation_reads_image_and_question(tmp_path: Path) -> None:
+    examples = questions(tmp_path / "bars")
+    torch.manual_seed(0)
+    model = VQAModelSpec(
+        encoder=ImageEncoderSpec(sizes=(8, 16)),
+        question=TextEncoderSpec(embedding_size=8, hidden_size=8, dropout=0.0),
+        attention=None,
+        hidden_size=16,
+        fusion="concatenation",
+    )
+    task = VisualQuestionAnsweringSpec(image=IMAGE, model=model).build_from(examples)
+    names = {name.split(".")[0] for name, _ in task.model.named_parameters()}
+    assert "of_both" in names
+    assert not names & {"of_image", "scale", "shift"}
+    train(task, examples, epochs=25, rate=1e-2)
+    assert task.evaluate(examples).value > 90
+
+
 def test_an_image_counts_for_each_of_its_questions(tmp_path: Path) -> None:
     examples = questions(tmp_path)[:6]
     torch.manual_seed(0)
