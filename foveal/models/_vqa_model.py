@@ -35,7 +35,6 @@ from .parts._encoder_specs import TextEncoderSpec
 from .parts._image_spec import AbstractImageEncoderSpec
 from .parts._vision_specs import ImageEncoderSpec
 
-
 Fusion: TypeAlias = Literal["modulation", "concatenation"]
 
 

@@ -15,6 +15,7 @@ from foveal.attention import (
 )
 from foveal.distributions import ProjectiveTree
 from foveal.errors import ShapeError, ValueRangeError
+from foveal.models import ImageEncoderSpec
 from foveal.networks import (
     DocumentEncoder,
     FactsEncoder,
@@ -68,14 +69,25 @@ def test_the_words_that_make_a_sentence_can_be_seen() -> None:
     assert_near(document.attended.weights.sum(-1), torch.ones(2, 3, 1))
 
 
+@pytest.mark.parametrize("downsampling", ["stride", "max_pool", "mean_pool"])
 @pytest.mark.parametrize("norm", ["layer", "batch"])
 @pytest.mark.parametrize("with_rows", [False, True])
 def test_an_image_encodes_the_same_whatever_surrounds_it(
-    with_rows: bool, norm: Literal["layer", "batch"]
+    with_rows: bool,
+    norm: Literal["layer", "batch"],
+    downsampling: Literal["stride", "max_pool", "mean_pool"],
 ) -> None:
     torch.manual_seed(3)
     rows = recurrent_stack(8, 3, bidirectional=True) if with_rows else None
-    encoder = ImageEncoder(2, sizes=(4, 6, 8), rows=rows, positions=with_rows, norm=norm, blocks=1)
+    encoder = ImageEncoder(
+        2,
+        sizes=(4, 6, 8),
+        rows=rows,
+        positions=with_rows,
+        norm=norm,
+        blocks=1,
+        downsampling=downsampling,
+    )
     encoder(torch.randn(4, 2, 16, 12))  # updates the running statistics, if any
     encoder.eval()
     for height, width in ((5, 9), (8, 8), (11, 3)):
@@ -119,6 +131,26 @@ def test_strides_divide_height_and_width_each_by_its_own() -> None:
     assert memory.mask.sum(-1).tolist() == [2 * 5, 4 * 12]
     with pytest.raises(ShapeError, match="a stride for each of 2 stages, got 1"):
         ImageEncoder(1, sizes=(4, 6), strides=((2, 2),))
+
+
+def test_pools_follow_the_convolutions() -> None:
+    """The first stages of LeNet-5: 5 x 5 convolutions, each followed by a pool of 2 x 2."""
+    torch.manual_seed(6)
+    image = torch.randn(2, 1, 32, 32)
+    pools: tuple[tuple[Literal["mean_pool", "max_pool"], nn.Module], ...] = (
+        ("mean_pool", nn.AvgPool2d(2)),
+        ("max_pool", nn.MaxPool2d(2)),
+    )
+    for downsampling, pool in pools:
+        spec = ImageEncoderSpec(
+            num_channels=1, sizes=(6,), kernel_size=5, downsampling=downsampling
+        )
+        assert not spec.is_centered
+        encoder = spec.build()
+        found = encoder(image).values.movedim(-1, -2).reshape(2, 6, 16, 16)
+        assert_near(found, pool(encoder.convolutions[0](image).relu()))
+    with pytest.raises(ValueRangeError, match="kernel_size must be odd"):
+        ImageEncoderSpec(kernel_size=4).build()
 
 
 def test_a_row_is_read_from_both_ends_and_no_other_row_with_it() -> None:

@@ -41,6 +41,10 @@ class ImageEncoderSpec(AbstractImageEncoderSpec):
     residual: bool = setting(
         True, "each block adds its input to its output, y = x + W2 phi(W1 x) (He et al. 2016)"
     )
+    kernel_size: int = setting(3, "height and width of the convolutions, odd", at_least=1)
+    downsampling: Literal["stride", "max_pool", "mean_pool"] = setting(
+        "stride", "how a stage divides height and width: by its stride, or by a pool after it"
+    )
 
     @override
     def build(self) -> ImageEncoder:
@@ -59,7 +63,14 @@ class ImageEncoderSpec(AbstractImageEncoderSpec):
             norm=self.norm,
             blocks=self.blocks,
             residual=self.residual,
+            kernel_size=self.kernel_size,
+            downsampling=self.downsampling,
         )
+
+    @property
+    @override
+    def is_centered(self) -> bool:
+        return self.downsampling == "stride"
 
     @property
     @override

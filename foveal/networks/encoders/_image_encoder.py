@@ -1,6 +1,7 @@
 """Image encoder: a small convolutional network computes an h x w grid of vectors.
 
-    x[l] = relu( norm( conv3x3 with a stride (x[l-1]) ) )
+    x[l] = relu( norm( convolution with a stride (x[l-1]) ) )
+    x[l] = pool of s x s positions of relu( norm( convolution (x[l-1]) ) )    with a `downsampling` by pooling
     x[l] = x[l] + norm( W2 relu( norm( W1 x[l] ) ) )                  with `blocks`, after each stage
     v[i] = RNN along row i of x[L]                                    with `rows`
 
@@ -21,21 +22,22 @@ References: Xu et al. 2015, section 3.1.1 (a grid of vectors for attention); LeC
 """
 
 from collections.abc import Sequence
-from typing import final
+from typing import Literal, TypeAlias, final
 
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
-from torch.nn.functional import relu
+from torch.nn.functional import avg_pool2d, max_pool2d, relu
 from typing_extensions import override
 
 from ...attention import Memory, grid_memory
-from ...errors import ShapeError
+from ...errors import ShapeError, ValueRangeError
 from .._bridges import summarized
 from ..recurrent._stacks import RecurrentStack
 from ._blocks import BlockStack, NormKind, build_norm, cleared, normed
 from ._encoder import AbstractEncoder
 
+Downsampling: TypeAlias = Literal["stride", "max_pool", "mean_pool"]
 # Unit of rows and columns in pixels; it scales them to about the range of the pixel values.
 _UNIT = 64.0
 
@@ -57,10 +59,14 @@ class ImageEncoder(AbstractEncoder):
             "batch", over the positions of a batch.
         blocks: Number of blocks of two convolutions after each stage.
         residual: Each block adds its input to its output.
+        kernel_size: Height and width of the convolutions of the stages, an odd number.
+        downsampling: How a stage divides height and width: "stride", by a convolution with strides; "max_pool" or
+            "mean_pool", by a pool after the convolution.
 
     Raises:
         ShapeError: If the number of strides is not the number of stages, or the input width of `rows` is not
             the number of channels of the last stage.
+        ValueRangeError: If `kernel_size` is even.
 
     Examples:
         >>> encoder = ImageEncoder(1, sizes=(8, 16), strides=((2, 2), (4, 2)))
@@ -80,6 +86,8 @@ class ImageEncoder(AbstractEncoder):
         norm: NormKind = "layer",
         blocks: int = 0,
         residual: bool = True,
+        kernel_size: int = 3,
+        downsampling: Downsampling = "stride",
     ) -> None:
         super().__init__()
         self.strides = [(2, 2)] * len(sizes) if strides is None else list(strides)
@@ -93,10 +101,22 @@ class ImageEncoder(AbstractEncoder):
                 f"ImageEncoder: rows must have input_size {sizes[-1]}, the channels of the last "
                 f"stage, got {rows.input_size}."
             )
+        if kernel_size % 2 == 0:
+            raise ValueRangeError(
+                f"ImageEncoder: kernel_size must be odd, so that a position has as many neighbors on both sides, got "
+                f"{kernel_size}. Pass {kernel_size - 1} or {kernel_size + 1}."
+            )
         self.positions = positions
+        self.downsampling: Downsampling = downsampling
         inputs = [num_channels + 2 * positions, *sizes[:-1]]
         self.convolutions = nn.ModuleList(
-            nn.Conv2d(below, size, kernel_size=3, stride=stride, padding=1)
+            nn.Conv2d(
+                below,
+                size,
+                kernel_size=kernel_size,
+                stride=stride if downsampling == "stride" else 1,
+                padding=kernel_size // 2,
+            )
             for below, size, stride in zip(inputs, sizes, self.strides, strict=True)
         )
         self.norms = nn.ModuleList(build_norm(norm, size) for size in sizes[1:])
@@ -121,13 +141,15 @@ class ImageEncoder(AbstractEncoder):
             features = features.masked_fill(~real.unsqueeze(-3), 0.0)  # padding may hold anything
         features = features.contiguous(memory_format=torch.channels_last)
         for number, convolution in enumerate(self.convolutions):
-            # Position i of the grid is centered on position stride * i of the grid below.
-            down, right = self.strides[number]
-            real = None if real is None else real[..., ::down, ::right]
+            if self.downsampling == "stride":
+                real = _smaller(real, self.strides[number])
             features = convolution(features)
             if number > 0:
                 features = normed(self.norms[number - 1], features, real)
             features = cleared(relu(features), real)
+            if self.downsampling != "stride":
+                features = _pooled(self.downsampling, features, real, self.strides[number])
+                real = _smaller(real, self.strides[number])
             features = self.blocks[number](features, real)
         grid = features.movedim(-3, -1)
         if self.rows is not None:
@@ -136,6 +158,33 @@ class ImageEncoder(AbstractEncoder):
         if real is not None:
             memory = memory._replace(mask=real.reshape(*batch, -1))
         return summarized(memory)
+
+
+def _smaller(
+    real: Bool[Tensor, "B h w"] | None, stride: tuple[int, int]
+) -> Bool[Tensor, "B i j"] | None:
+    """Return the mask after a stage.
+
+    With strides, position i of the grid is centered on position stride * i of the grid below; with a pool, it starts
+    there.
+    """
+    return None if real is None else real[..., :: stride[0], :: stride[1]]
+
+
+def _pooled(
+    kind: Downsampling,
+    features: Float[Tensor, "B C h w"],
+    real: Bool[Tensor, "B h w"] | None,
+    window: tuple[int, int],
+) -> Float[Tensor, "B C i j"]:
+    """Pool windows of real positions. Positions that are not real are 0, which no maximum of features >= 0 sees."""
+    if kind == "max_pool":
+        return max_pool2d(features, window, ceil_mode=True)
+    mean = avg_pool2d(features, window, ceil_mode=True)
+    if real is None:
+        return mean
+    part = avg_pool2d(real.unsqueeze(-3).to(mean.dtype), window, ceil_mode=True)
+    return mean / part.clamp(min=1 / (2 * window[0] * window[1]))
 
 
 def _positions(images: Float[Tensor, "B C h w"]) -> Float[Tensor, "B 2 h w"]:
