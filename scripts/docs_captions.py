@@ -24,6 +24,10 @@ def _weights(kind: str, text: str = "") -> Caption:
 
 
 DRAWN: dict[str, Caption] = {
+    "unrolled": Caption(
+        "A recurrent network, and the same network unrolled over one, two and three steps. All steps share W, U and V.",
+        "A node with a loop; then chains of one, two and three states, each with an input below and an output above",
+    ),
     "gradient_by_cell": Caption(
         "Gradient norms by distance for cells with 64 units and fresh weights, on random inputs. Orthogonal and identity "
         "matrices keep the gradient; the forget gates of the LSTM start open.",

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import matplotlib as mpl
 import torch
 from docs_pictures import INK, RED, STYLE, svg
+from docs_unrolled import unrolled
 from matplotlib.figure import Figure
 from torch import Tensor
 
@@ -105,6 +106,7 @@ def cliff() -> str:
 
 
 DYNAMICS: dict[str, Callable[[], str]] = {
+    "unrolled": unrolled,
     "gradient_by_cell": gradient_by_cell,
     "iterated_map": iterated_map,
     "attractors": attractors,
