@@ -9,6 +9,7 @@
     ├── MissingPackageError   an optional package that is not installed
     ├── SpecError             a spec, or text for one, that does not fit its annotations
     ├── DataError             a file, or a line of one, that cannot be used
+    │   ├── AudioError        a recording that cannot be used
     │   └── ImageError        an image, or a clip, that cannot be used
     ├── CheckpointError       a checkpoint that is incomplete, changed or from another run
     ├── BundleError           a bundle that is incomplete, changed or from another version
@@ -58,6 +59,10 @@ class SpecError(FovealError, ValueError):
 
 class DataError(FovealError, ValueError):
     """A file, or a line of one, that cannot be used."""
+
+
+class AudioError(DataError):
+    """A recording that cannot be used. Training skips its example and reports it."""
 
 
 class ImageError(DataError):

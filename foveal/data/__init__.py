@@ -19,6 +19,7 @@ from ._batches import (
 from ._example import Example as Example
 from ._inputs import (
     AbstractInput as AbstractInput,
+    Audio as Audio,
     Clip as Clip,
     Dialog as Dialog,
     Document as Document,
@@ -31,6 +32,10 @@ from ._inputs import (
 from ._lines import LineReader as LineReader
 from ._source import InMemory as InMemory, Source as Source
 from ._source_spec import AbstractSourceSpec as AbstractSourceSpec
+from .audio._audio import read_audio as read_audio
+from .audio._log_mel import invert_log_mel as invert_log_mel, log_mel as log_mel
+from .audio._resampling import resample as resample
+from .audio._spec import AudioSpec as AudioSpec
 from .formats._annotations import (
     EasyVqa as EasyVqa,
     KarpathyCaptions as KarpathyCaptions,
@@ -38,6 +43,7 @@ from .formats._annotations import (
     easy_vqa as easy_vqa,
     karpathy_captions as karpathy_captions,
 )
+from .formats._audio_lists import AudioList as AudioList, audio_list as audio_list
 from .formats._babi import Babi as Babi, babi as babi
 from .formats._conllu import conllu as conllu
 from .formats._dialogs import dialogs as dialogs

@@ -8,6 +8,7 @@ r"""Inputs: the types that the source of an example can have.
     Picture(Path("cat.png")), Picture(b"\x89PNG...")         an image file, or its content
     PictureQuestion(Picture(Path("cat.png")), "What is it?") an image and a question about it
     Clip(Path("clips/7")), Clip(b"GIF89a...")                a folder of frames, or a GIF or video file
+    Audio(Path("one.wav")), Audio(b"RIFF...")                a recording
 
 Each type has one written form, for lines of text, JSON strings and command lines: `str(value)` writes it and
 `Type.parse(text)` reads it. No other module parses a written form.
@@ -249,8 +250,8 @@ class _FileInput(AbstractInput):
 
     @property
     def name(self) -> str:
-        """The name of the file or folder, or `image` for content without one."""
-        return "image" if isinstance(self.file, bytes) else self.file.name
+        """The name of the file or folder, or the noun of content without a name, such as `image`."""
+        return self.noun.split()[-1] if isinstance(self.file, bytes) else self.file.name
 
     @override
     def __str__(self) -> str:
@@ -318,6 +319,26 @@ class Clip(_FileInput):
         return cls(other.file) if isinstance(other, Picture) else super(Clip, cls).of(other)
 
 
+@final
+@dataclass(frozen=True, slots=True)
+class Audio(_FileInput):
+    r"""A recording: the path of a WAV, FLAC or Ogg file, or the content of one. The written form is the path, or the
+    content as a `data:` URI.
+
+    Examples:
+        >>> Audio.parse("speech/one.wav").name
+        'one.wav'
+    """
+
+    noun: ClassVar[str] = "a recording"
+
+    @classmethod
+    @override
+    def of(cls, other: Input) -> "Audio":
+        # A page sends any file as a picture.
+        return cls(other.file) if isinstance(other, Picture) else super(Audio, cls).of(other)
+
+
 def _turn(line: str) -> Turn:
     """Split a line at its first colon; a line without one has no speaker."""
     speaker, colon, text = line.partition(": ")
@@ -354,6 +375,6 @@ def _file(text: str) -> Path | bytes:
         return base64.b64decode(data, validate=True)
     except (ValueError, binascii.Error):
         raise DataError(
-            f"an inline image must be data:image/png;base64, followed by its bytes in base64, got "
+            f"an inline file must be data:image/png;base64, followed by its bytes in base64, got "
             f"{quoted(text)}. Use the path of a file instead."
         ) from None

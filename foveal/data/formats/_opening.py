@@ -22,6 +22,7 @@ from ._annotations import (
     easy_vqa,
     karpathy_captions,
 )
+from ._audio_lists import AudioList, audio_list
 from ._babi import Babi, babi
 from ._columns import (
     ALIGNMENTS,
@@ -62,6 +63,7 @@ FormatSpec = (  # of files
     | RegexLines
     | PlainLines
     | ImageSourceSpec
+    | AudioList
 )
 SourceSpec = FormatSpec | AbstractSourceSpec
 
@@ -71,6 +73,8 @@ PEEKED_BYTES = 1 << 16  # maximum bytes of a JSON document to read
 ARCHIVE = "images.zip"  # the archive of images next to a list of images
 MIN_SENTENCE, MAX_SENTENCE = 2, 100  # mean words between empty lines that separate sentences
 _IS_IMAGE = re.compile(r"[^\t]+\.(png|jpe?g|gif|bmp|webp)(#\d+)?(\t|$)", re.IGNORECASE).match
+
+_IS_AUDIO = re.compile(r"[^\t]+\.(wav|flac|ogg)(\t|$)", re.IGNORECASE).match
 
 
 class Opened(NamedTuple):
@@ -150,6 +154,11 @@ def _recognized(peeked: Sequence[str], where: Where, paths: Paths) -> Opened:
         return Opened(babi(paths), "bAbI: numbered facts, questions and answers")
     if most(peeked, lambda line: _IS_IMAGE(line) is not None):
         return _as_image_list(peeked, paths)
+    if most(peeked, lambda line: _IS_AUDIO(line) is not None):
+        has_text = all("\t" in line for line in peeked)
+        opened = audio_list(paths, target=1 if has_text else None)
+        about = "a text in the second" if has_text else "no text"
+        return Opened(opened, f"names of recordings in the first column, {about}")
     if name == ".tsv" or most(peeked, lambda line: "\t" in line):
         return _as_tsv(peeked, paths)
     return Opened(lines(paths), "plain text without tabs: each line is a text without a target")

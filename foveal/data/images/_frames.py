@@ -21,7 +21,7 @@ from torch import Tensor
 from ...errors import ImageError, ValueRangeError
 from ...extras import required
 from .._example import evenly_spaced
-from ._bytes import image_bytes, image_error
+from ._bytes import IMAGE, image_error, media_bytes
 from ._headers import gif_outline
 from ._images import (
     SUFFIXES,
@@ -71,7 +71,7 @@ def read_frames(source: Path | bytes, spec: ImageSpec, max_frames: int) -> UInt8
     if isinstance(source, Path) and source.is_dir():
         frames = _of_folder(source, spec, max_frames)
     else:
-        data = image_bytes(source, spec.max_bytes)
+        data = media_bytes(source, spec.max_bytes, IMAGE)
         container = _CONTAINERS.get(data[4:8]) or _CONTAINERS.get(data[:4])
         if container is None:
             frames = _of_image(data, place, spec, max_frames)

@@ -29,7 +29,7 @@ from torch import Tensor
 
 from ...errors import ImageError
 from ...specs import setting
-from ._bytes import image_bytes, image_error
+from ._bytes import IMAGE, image_error, media_bytes
 from ._headers import Outline, gif_outline, webp_outline
 
 # The first bytes determine the format of a file, not its name.
@@ -110,7 +110,7 @@ def read_image(source: Path | bytes, spec: ImageSpec) -> UInt8[Tensor, "C h w"]:
         ImageError: The file is not an image, has an unsupported format, is damaged or too large.
     """
     place = source if isinstance(source, Path) else "the image"
-    data = image_bytes(source, spec.max_bytes)
+    data = media_bytes(source, spec.max_bytes, IMAGE)
     opened = open_image(data, place, spec)
     return read_picture(opened, place, spec)
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from ...errors import DataError, ImageError
+from ...errors import AudioError, DataError, ImageError
 from .._bytes import num_bytes
 from .._example import Example, Where
 from .._source import Cursor, Position, Shard, Source
@@ -52,7 +52,7 @@ class Pool(NamedTuple):
 
 
 class LeftOut(NamedTuple):
-    """Examples that are in no batch: their number in this epoch and the first one, and the number of unreadable images
+    """Examples that are in no batch: their number in this epoch and the first one, and the number of unreadable files
     with the error of the first one.
     """
 
@@ -167,7 +167,8 @@ class PoolReader:
                 index = shard | cursor.number(example)
                 try:
                     encoded, why = self._encoded(example), ""
-                except ImageError as error:  # one bad file of thousands must not end a run
+                # One bad file of thousands must not end a run.
+                except (AudioError, ImageError) as error:
                     encoded, why = None, str(error)
                 if encoded is None:
                     self.left_out = self.left_out.and_one(self._place(example, index), why)

@@ -1,0 +1,1 @@
+"""Recordings: read from files, resampled, and as log-mel features."""
