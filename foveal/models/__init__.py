@@ -91,6 +91,7 @@ from .parts._heads_spec import HeadsSpec as HeadsSpec
 from .parts._image_spec import AbstractImageEncoderSpec as AbstractImageEncoderSpec
 from .parts._recurrent_spec import (
     AbstractCellSpec as AbstractCellSpec,
+    DeepCellSpec as DeepCellSpec,
     RecurrentSpec as RecurrentSpec,
     WindowCellSpec as WindowCellSpec,
 )

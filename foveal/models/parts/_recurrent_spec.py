@@ -15,6 +15,7 @@ from ...networks import (
     WindowCell,
     recurrent_stack,
 )
+from ...networks.recurrent._deep import DeepCell
 from ...networks.recurrent._textbook import LogisticCell, TextbookGRUCell
 from ...specs import AbstractSpec, setting
 
@@ -60,11 +61,37 @@ class WindowCellSpec(AbstractCellSpec):
         return WindowCell(input_size, hidden_size, self.context)
 
 
+@final
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DeepCellSpec(AbstractCellSpec):
+    """A cell with one state and several layers around it (Pascanu et al. 2014)."""
+
+    kind: Literal["deep"] = "deep"
+    input_layers: int = setting(0, "layers between the input and the transition", at_least=0)
+    transition_layers: int = setting(2, "layers from one state to the next", at_least=1)
+    output_layers: int = setting(0, "layers between the state and the output", at_least=0)
+    shortcut: bool = setting(True, "the last layer of a transition reads the previous state too")
+
+    @override
+    def build(self, input_size: int, hidden_size: int) -> AbstractCell:
+        """Build the cell."""
+        return DeepCell(
+            input_size,
+            hidden_size,
+            input_layers=self.input_layers,
+            transition_layers=self.transition_layers,
+            output_layers=self.output_layers,
+            shortcut=self.shortcut,
+        )
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AbstractRecurrentSpec:
     """The recurrent layers of encoders, decoders and language models."""
 
-    cell: CellName | WindowCellSpec | AbstractCellSpec = setting("lstm", "kind of recurrent cell")
+    cell: CellName | WindowCellSpec | DeepCellSpec | AbstractCellSpec = setting(
+        "lstm", "kind of recurrent cell"
+    )
     hidden_size: int = setting(256, "width of a layer's state, in each direction", at_least=1)
     num_layers: int = setting(1, "number of recurrent layers", at_least=1)
     residual: bool = setting(False, "residual connections around layers (He et al. 2016)")
