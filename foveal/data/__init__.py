@@ -16,6 +16,7 @@ from ._batches import (
     collate_pictures as collate_pictures,
     collate_seq2seq as collate_seq2seq,
 )
+from ._curriculum import CurriculumSpec as CurriculumSpec
 from ._example import Example as Example
 from ._inputs import (
     AbstractInput as AbstractInput,

@@ -67,6 +67,11 @@ class Source(ABC):
 
     unit: ClassVar[str] = "line"  # the unit that the numbers of a cursor count
 
+    @property
+    def pool_size(self) -> int | None:
+        """Maximum number of ids that a stream shuffles together; None for the default of the stream."""
+        return None
+
     @abstractmethod
     def shards(self, block: int | None = None) -> tuple[Shard, ...]:
         """Return the parts of the source, in order.

@@ -10,7 +10,7 @@ from types import MappingProxyType
 import torch
 
 from ..bundles._warm_start import warm_start
-from ..data import SourceSpec
+from ..data import CurriculumSpec, SourceSpec
 from ..data.streams._prepared import PreparedCorpus
 from ..specs import check, setting, to_data, to_json
 from ..tasks import TaskSpec
@@ -39,7 +39,7 @@ class Run:
     """
 
     task: TaskSpec = setting(about="the task and its model")
-    train: SourceSpec | PreparedCorpus = setting(about="training examples")
+    train: SourceSpec | CurriculumSpec | PreparedCorpus = setting(about="training examples")
     dev: SourceSpec | None = setting(
         None, "validation examples, to select the best weights; none: keep the last weights"
     )

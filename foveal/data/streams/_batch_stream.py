@@ -38,7 +38,8 @@ class BatchStream(AbstractStream[Batch]):
         world_size: The number of processes.
         shuffle: If False, batches come longest first, or in the order of the file with `by_length=False`.
         by_length: If True, group examples of similar length; otherwise keep the order of the examples.
-        pool_size: Number of ids in memory at once, 4 bytes each. A smaller corpus is read once and kept.
+        pool_size: Number of ids in memory at once, 4 bytes each. A smaller corpus is read once and kept. Defaults to the
+            size that the source asks for, or to 4 million.
 
     Examples:
         >>> from foveal.data import Encoded, Example, InMemory, collate_seq2seq
@@ -62,7 +63,7 @@ class BatchStream(AbstractStream[Batch]):
         world_size: int = 1,
         shuffle: bool = True,
         by_length: bool = True,
-        pool_size: int = POOL_SIZE,
+        pool_size: int | None = None,
     ) -> None:
         rank_checked(rank, world_size)
         self._collate, self._rank, self._world_size = collate, rank, world_size
@@ -79,7 +80,7 @@ class BatchStream(AbstractStream[Batch]):
                 "seed": seed,
                 "shuffle": shuffle,
                 "by_length": by_length,
-                "pool_size": pool_size,
+                "pool_size": pool_size or source.pool_size or POOL_SIZE,
             },
         )
 

@@ -37,6 +37,7 @@ class PreparedCorpus:
     """A folder created by `foveal prepare`."""
 
     unit: ClassVar[str] = "line"  # an example has the number of its line in the text
+    pool_size: ClassVar[None] = None  # the default of the stream
     kind: Literal["prepared"] = "prepared"
     path: str = setting(about="the folder")
     like: SourceSpec = setting(about="the text files of the corpus, and their format")
