@@ -10,6 +10,7 @@
     <!-- slices: g2p_low -->                 where it errs
     <!-- mistakes: g2p_low -->               and its surest mistakes, with heat maps
     <!-- shown: entailment sick_tree -->     attention of a case, drawn by scripts/docs_shown.py
+    <!-- predictions: execute; LSTM -->      outputs of the cases of a model, by scripts/docs_predictions.py
     <!-- picture: linear_chain -->           a drawing of scripts/docs_pictures.py or docs_views.py
     <!-- picture: copy_and_reverse -->       curves of figures in results/, by scripts/docs_curves.py
     pictures/views.html                      a page of scripts/docs_views.py, to link to
@@ -44,6 +45,9 @@ RECORD_MARKER = re.compile(
     r"^<!-- (record|slices|mistakes): ([a-z0-9_]+)((?:; [^;>]+)*) -->$", re.MULTILINE
 )
 SHOWN_MARKER = re.compile(r"^<!-- shown: ([a-z0-9_]+) ([a-z0-9_]+) -->$", re.MULTILINE)
+PREDICTIONS_MARKER = re.compile(
+    r"^<!-- predictions: ([a-z0-9_]+); ([A-Za-z0-9 ]+) -->$", re.MULTILINE
+)
 FORMULA = re.compile(r'<(?:div|span) class="arithmatex"')
 EXPORTS_MARKER = re.compile(
     r"^<!-- exports: ([a-z0-9_.]+)(?:;([a-zA-Z0-9_,\s]+))? -->$", re.MULTILINE
@@ -57,6 +61,7 @@ from docs_captions import DRAWN  # noqa: E402
 from docs_curves import CURVES  # noqa: E402
 from docs_dynamics import DYNAMICS  # noqa: E402
 from docs_pictures import PICTURES  # noqa: E402
+from docs_predictions import predictions  # noqa: E402
 from docs_records import drawings, mistakes, origin, record, slices  # noqa: E402
 from docs_shown import shown, shown_drawings  # noqa: E402
 from docs_units import UNITS, unit_captions  # noqa: E402
@@ -245,6 +250,15 @@ def shown_part(experiment: str, case: str, page: str) -> str:
         return f"*{experiment}, {case} has not been scored.*"
 
 
+def predictions_part(experiment: str, model: str, page: str) -> str:
+    """Return the table of the outputs of a model, or a sentence and a warning."""
+    try:
+        return predictions(experiment, model)
+    except (FileNotFoundError, ValueError) as error:
+        log.warning("%s: %s. Score %s.", page, error, experiment)
+        return f"*{model} has not been scored.*"
+
+
 def audited_packages() -> str:
     """Return the dependencies of the server, with a warning for every problem."""
     audited = audit()
@@ -262,6 +276,9 @@ def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
     markdown = AUDIT_MARKER.sub(lambda _: audited_packages(), markdown)
     markdown = PICTURE_MARKER.sub(lambda match: picture(match[1], source), markdown)
     markdown = SHOWN_MARKER.sub(lambda match: shown_part(match[1], match[2], source), markdown)
+    markdown = PREDICTIONS_MARKER.sub(
+        lambda match: predictions_part(match[1], match[2], source), markdown
+    )
     markdown = RECORD_MARKER.sub(
         lambda match: record_part(match[1], match[2], match[3], source), markdown
     )

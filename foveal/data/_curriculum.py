@@ -1,16 +1,15 @@
 """Curricula: examples in an order from easy to hard.
 
-    baseline   hard examples only
-    naive      each stage in turn, from the easiest to the hardest
+    baseline   examples of the hardest stage only
+    naive      all stages in turn, from the easiest to the hardest
     mix        a random stage for each example
-    combined   with probability 1/2 as naive, otherwise as mix
+    combined   for each example, naive or mix with probability 1/2
 
-Reference: Zaremba and Sutskever 2014, section 5 (Learning to execute); Bengio et al. 2009 (Curriculum learning).
+References: Zaremba and Sutskever 2014 (Learning to execute), section 3; Bengio et al. 2009 (Curriculum learning).
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import cycle
 from random import Random
 from typing import Literal, final
 
@@ -28,9 +27,18 @@ Strategy = Literal["baseline", "naive", "mix", "combined"]
 @final
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CurriculumSpec(AbstractSourceSpec):
-    r"""Examples of several stages, from easy to hard, in the order of a strategy.
+    r"""A source that combines several sources, the stages, in an order from easy to hard.
 
-    One epoch is the whole curriculum, so train for one epoch. Examples are shuffled only with their neighbors.
+    A curriculum has `size` examples. The strategy chooses the stage of each example:
+
+    - `baseline`: always the last stage.
+    - `naive`: all stages in turn, with the same number of examples each.
+    - `mix`: a random stage.
+    - `combined`: the stage of `naive` or the stage of `mix`, with probability 1/2.
+
+    A stage with too few examples starts again. One epoch is the whole curriculum: train for one epoch, because a second one
+    starts again with the easiest stage. A batch contains examples of similar length, so examples are still shuffled, but
+    only within a window of `shuffle_size` tokens.
 
     Examples:
         >>> from foveal.data import tsv
@@ -45,40 +53,57 @@ class CurriculumSpec(AbstractSourceSpec):
 
     kind: Literal["curriculum"] = "curriculum"
     stages: tuple[SourceSpec, ...] = setting(about="the sources of the stages, the easiest first")
-    strategy: Strategy = setting("combined", "the order of the stages")
+    strategy: Strategy = setting("combined", "how to choose the stage of an example")
     size: int = setting(10_000, "number of examples of the curriculum", at_least=1)
     seed: int = setting(1, "random seed of mix and combined", at_least=0)
-    neighbors: int = setting(
-        1 << 16,
-        "number of tokens that are shuffled together; fewer follow the order more closely",
+    shuffle_size: int = setting(
+        1 << 13,
+        "number of tokens that are shuffled together; a smaller number follows the order more closely",
         at_least=1,
     )
 
     @property
     @override
     def pool_size(self) -> int:
-        return self.neighbors
+        return self.shuffle_size
 
     @override
     def read(self) -> Iterator[Example]:
         if not self.stages:
             raise DataError(
-                "CurriculumSpec: expected at least one stage, got none. Name the sources in stages."
+                "CurriculumSpec: expected at least one stage, got none. Pass sources as stages."
             )
-        chance, examples = Random(self.seed), [cycle(stage) for stage in self.stages]
+        chance = Random(self.seed)
+        examples = [self._repeated(number) for number in range(len(self.stages))]
         for number in range(self.size):
             yield next(examples[self._stage(number / self.size, chance)])
 
     def _stage(self, progress: float, chance: Random) -> int:
-        """Return the stage of the example after this fraction of the curriculum."""
-        last = len(self.stages) - 1
-        in_turn, drawn = int(progress * len(self.stages)), chance.randint(0, last)
+        """Return the number of the stage after a fraction of the curriculum."""
+        in_turn, drawn = int(progress * len(self.stages)), chance.randrange(len(self.stages))
         is_drawn = chance.random() < 0.5
-        if self.strategy == "baseline":
-            return last
-        if self.strategy == "naive":
-            return in_turn
-        return drawn if self.strategy == "mix" or is_drawn else in_turn
+        match self.strategy:
+            case "baseline":
+                return len(self.stages) - 1
+            case "naive":
+                return in_turn
+            case "mix":
+                return drawn
+            case "combined":
+                return drawn if is_drawn else in_turn
+
+    def _repeated(self, number: int) -> Iterator[Example]:
+        """Yield the examples of a stage again and again. They are read again, because a stage may not fit into memory."""
+        is_empty = False
+        while not is_empty:
+            is_empty = True
+            for example in self.stages[number]:
+                is_empty = False
+                yield example
+        raise DataError(
+            f"CurriculumSpec: expected at least one example in each stage, got none in stage {number + 1} "
+            f"of {len(self.stages)}. Check its files, or remove the stage."
+        )
 
     @override
     def files(self) -> tuple[str, ...]:

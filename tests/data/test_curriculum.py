@@ -8,8 +8,10 @@ import pytest
 from foveal.data import CurriculumSpec, Example, WhitespaceSpec, tsv
 from foveal.data._curriculum import Strategy
 from foveal.errors import DataError
+from foveal.models import DecoderSpec, Seq2SeqSpec, TextEncoderSpec
 from foveal.specs import from_json, to_json
-from foveal.tasks import TransductionSpec
+from foveal.tasks import LanguageModelingSpec, TransductionSpec
+from foveal.training import Run, TrainingSpec
 
 NUM_STAGES = 4
 
@@ -26,7 +28,7 @@ def stages(tmp_path: Path) -> tuple[object, ...]:
 
 
 def curriculum(stages: tuple[object, ...], strategy: Strategy, size: int = 400) -> CurriculumSpec:
-    return CurriculumSpec(stages=stages, strategy=strategy, size=size, neighbors=60)  # pyright: ignore[reportArgumentType]
+    return CurriculumSpec(stages=stages, strategy=strategy, size=size, shuffle_size=60)  # pyright: ignore[reportArgumentType]
 
 
 def stages_of(source: CurriculumSpec) -> list[int]:
@@ -79,6 +81,40 @@ def test_training_batches_follow_the_order(stages: tuple[object, ...]) -> None:
     assert means[-1] == NUM_STAGES - 1
 
 
+def test_a_language_model_reads_the_text_in_order(stages: tuple[object, ...]) -> None:
+    source = curriculum(stages, "naive")
+    task = LanguageModelingSpec(source=WhitespaceSpec()).build_from(list[Example](source))
+    targets = [batch.targets for batch in task.batches(source, batch_size=2)]
+    first, last = (
+        task.vocabularies.source.decode(row.tolist()[:1]) for row in (targets[0][0], targets[-1][0])
+    )
+    assert (first, last) == (["0"], [str(NUM_STAGES - 1)])
+
+
+def test_a_run_of_a_curriculum_can_be_a_file(stages: tuple[object, ...], tmp_path: Path) -> None:
+    model = Seq2SeqSpec(
+        encoder=TextEncoderSpec(embedding_size=4, hidden_size=4),
+        decoder=DecoderSpec(embedding_size=4, hidden_size=4),
+    )
+    run = Run(
+        task=TransductionSpec(source=WhitespaceSpec(), target=WhitespaceSpec(), model=model),
+        train=curriculum(stages, "combined", size=40),
+        training=TrainingSpec(epochs=1.0, batch_size=10),
+    )
+    assert from_json(Run, to_json(run)) == run
+    outcome = run.fit(tmp_path / "run")
+    assert (outcome.reason, outcome.step) == (
+        "length",
+        8,
+    )  # two batches of each window of 60 tokens
+
+
 def test_a_curriculum_has_a_stage() -> None:
     with pytest.raises(DataError, match="expected at least one stage, got none"):
         list(CurriculumSpec(stages=()))
+
+
+def test_an_empty_stage_is_refused(stages: tuple[object, ...], tmp_path: Path) -> None:
+    (tmp_path / "2.tsv").write_text("")
+    with pytest.raises(DataError, match="got none in stage 3 of 4"):
+        list(curriculum(stages, "naive"))

@@ -38,8 +38,8 @@ class BatchStream(AbstractStream[Batch]):
         world_size: The number of processes.
         shuffle: If False, batches come longest first, or in the order of the file with `by_length=False`.
         by_length: If True, group examples of similar length; otherwise keep the order of the examples.
-        pool_size: Number of ids in memory at once, 4 bytes each. A smaller corpus is read once and kept. Defaults to the
-            size that the source asks for, or to 4 million.
+        pool_size: Number of ids in memory at once, 4 bytes each. A smaller corpus is read once and kept. Defaults to
+            `source.pool_size`, or to 4 million.
 
     Examples:
         >>> from foveal.data import Encoded, Example, InMemory, collate_seq2seq

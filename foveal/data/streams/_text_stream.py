@@ -41,7 +41,7 @@ class TextStream(AbstractStream[TextBatch]):
         rank: The rank of this process.
         world_size: The number of processes.
         shuffle: If False, shards are read in the order of their names.
-        pool_size: Number of tokens in memory at once, 4 bytes each.
+        pool_size: Number of tokens in memory at once, 4 bytes each. Defaults to `source.pool_size`, or to 4 million.
 
     Raises:
         ValueRangeError: `batch_size` is less than `world_size`, or `length` is less than 1.
@@ -66,7 +66,7 @@ class TextStream(AbstractStream[TextBatch]):
         rank: int = 0,
         world_size: int = 1,
         shuffle: bool = True,
-        pool_size: int = POOL_SIZE,
+        pool_size: int | None = None,
     ) -> None:
         rank_checked(rank, world_size)
         if batch_size < world_size or length < 1:
@@ -86,7 +86,7 @@ class TextStream(AbstractStream[TextBatch]):
                 "length": length,
                 "seed": seed,
                 "shuffle": shuffle,
-                "pool_size": pool_size,
+                "pool_size": pool_size or source.pool_size or POOL_SIZE,
             },
         )
 
