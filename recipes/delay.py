@@ -53,6 +53,9 @@ class Delays(AbstractSourceSpec):
             yield Example(" ".join((letter, *chance.choices(DIGITS, k=self.distance))), letter)
 
 
+SPECS = (Delays,)
+
+
 def recipe(case: str = "lstm_30_fast") -> Run:
     """Return a run with one recurrent layer of 32 units, whose last state predicts the label: under a minute."""
     cell, distance, rate = case.split("_")
