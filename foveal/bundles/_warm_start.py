@@ -67,6 +67,11 @@ def warm_start(task: AbstractTask[Any], folder: str | Path) -> None:
         own[name][torch.meshgrid(*mine, indexing="ij")] = taken
 
 
+def token_tables(task: AbstractTask[Any], kind: str) -> set[str]:
+    """Return the names of the weights with a row for each token of a kind, such as `"source"`."""
+    return {name for name, axes in _tables(task).items() if axes == [_Axis(kind, 0)]}
+
+
 def _tables(task: AbstractTask[Any]) -> dict[str, list[_Axis]]:
     """Return the weights of a task that have an entry for each token of some kind, and the axes of these entries."""
     shapes = {name: weights.shape for name, weights in task.model.state_dict().items()}

@@ -10,6 +10,7 @@ from types import MappingProxyType
 import torch
 
 from ..bundles._warm_start import warm_start
+from ..bundles._word_vectors import load_word_vectors
 from ..data import CurriculumSpec, SourceSpec
 from ..data.streams._prepared import PreparedCorpus
 from ..specs import check, setting, to_data, to_json
@@ -48,6 +49,10 @@ class Run:
     start_from: str | None = setting(
         None,
         "bundle that provides the initial weights; the vocabulary may differ, the model may not",
+    )
+    word_vectors: str | None = setting(
+        None,
+        "file of vectors (GloVe or word2vec, text) that initialize the embedding of the source",
     )
 
     def fit(
@@ -104,6 +109,8 @@ class Run:
             )
             if self.start_from is not None:
                 warm_start(task, self.start_from)
+            if self.word_vectors is not None:
+                load_word_vectors(task, self.word_vectors)
             by_size = training.batch_size is not None
             train = task.batches(
                 self.train,
@@ -148,6 +155,8 @@ class Run:
         }
         if self.start_from is not None:
             found["start_from"] = [input_of(self.start_from)]
+        if self.word_vectors is not None:
+            found["word_vectors"] = [input_of(self.word_vectors)]
         return found
 
     def check_resumable(self, out: Path | str, inputs: Inputs) -> None:

@@ -28,6 +28,7 @@ _ABOUT = {
     "dev": "validation",
     "test": "test",
     "start_from": "initial weights",
+    "word_vectors": "word vectors",
 }
 
 
