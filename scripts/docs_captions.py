@@ -47,6 +47,12 @@ DRAWN: dict[str, Caption] = {
         "start. Without clipping, one step from the wall ends on the high plain, where the gradient is almost 0.",
         "Contour plot with a wall, one path that jumps far away and one that follows the wall down",
     ),
+    "loss_jumps": Caption(
+        "The loss of a character language model (64 Elman units, 40 steps of backpropagation) by update of plain gradient "
+        "descent with rate 2, from one start and with the same batches. Without clipping, one long gradient throws the "
+        "weights away, and the loss does not come back.",
+        "Two falling lines; the dashed one suddenly jumps to a loss that is ten times higher and stays there",
+    ),
     "categorical": Caption(
         f"A distribution over seven words. {_CELLS} The frame is one sample.",
         "Row of seven cells, one of them framed",

@@ -8,7 +8,10 @@ from docs_pictures import INK, RED, STYLE, svg
 from docs_unrolled import unrolled
 from matplotlib.figure import Figure
 from torch import Tensor
+from torch.nn import Linear
+from torch.nn.functional import cross_entropy, one_hot
 
+from foveal.datasets import sample
 from foveal.inspection import gradient_profile, phase_portrait
 from foveal.networks import AbstractCell, ElmanCell, GRUCell, LSTMCell, initialize_orthogonal
 from foveal.views import curves
@@ -105,10 +108,51 @@ def cliff() -> str:
         return svg(figure)
 
 
+def _losses(clip: float | None, steps: int = 260, rate: float = 2.0) -> list[float]:
+    """The loss of a character language model by update of plain gradient descent."""
+    torch.manual_seed(0)
+    text = (sample("text") / "train.txt").read_text(encoding="utf-8")[:20_000].lower()
+    characters = sorted(set(text))
+    tokens = torch.tensor([characters.index(character) for character in text])
+    cell, output = ElmanCell(len(characters), 64), Linear(64, len(characters))
+    weights = [*cell.parameters(), *output.parameters()]
+    found = list[float]()
+    for _ in range(steps):
+        starts = torch.randint(len(tokens) - 41, (8,)).unsqueeze(-1)
+        rows = tokens[starts + torch.arange(41)]
+        states = cell.run(one_hot(rows[:, :-1], len(characters)).float(), cell.start([8])).outputs
+        loss = cross_entropy(output(states).flatten(0, 1), rows[:, 1:].flatten())
+        gradients = torch.autograd.grad(loss, weights)
+        norm = float(torch.stack([gradient.norm() for gradient in gradients]).norm())
+        factor = rate if clip is None else rate * min(1.0, clip / norm)
+        with torch.no_grad():
+            for weight, gradient in zip(weights, gradients, strict=True):
+                weight.sub_(factor * gradient)
+        found.append(loss.item())
+    return found
+
+
+def loss_jumps() -> str:
+    """The loss of a language model with and without clipping, on a logarithmic axis."""
+    with mpl.rc_context(STYLE):
+        figure = Figure(figsize=(5.6, 2.6), layout="constrained")
+        axes = figure.add_subplot()
+        for clip, color, dashes in ((None, RED, "--"), (0.5, INK, "-")):
+            label = "without clipping" if clip is None else f"norm clipped to {clip}"
+            axes.plot(_losses(clip), dashes, color=color, linewidth=1, label=label)
+        axes.set_yscale("log")
+        axes.set_yticks([2, 5, 10, 20, 50], ["2", "5", "10", "20", "50"])
+        axes.minorticks_off()
+        axes.set(xlabel="update", ylabel="loss per character")
+        axes.legend(fontsize=8, loc="upper left")
+        return svg(figure)
+
+
 DYNAMICS: dict[str, Callable[[], str]] = {
     "unrolled": unrolled,
     "gradient_by_cell": gradient_by_cell,
     "iterated_map": iterated_map,
     "attractors": attractors,
     "cliff": cliff,
+    "loss_jumps": loss_jumps,
 }
