@@ -10,7 +10,7 @@
 
 `length` is the number of digits of a number, `nesting` the number of operations. A curriculum has a stage for each pair of
 them, sorted by their sum; the last stage is the target. In scrambled programs, every character is replaced by another
-one. The paper trains networks of 2.5 million weights; these have at most 0.5 million, and take about five minutes each.
+one. The paper trains networks of 2.5 million weights; these have at most 0.5 million, and take five to eight minutes each.
 """
 
 from collections.abc import Iterator
