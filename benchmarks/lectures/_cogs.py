@@ -48,16 +48,16 @@ def score(cases: Sequence[str], seeds: Sequence[int], runs: Path, results: Path)
 def _rows(
     case: str, folders: Sequence[Path], seeds: Sequence[int], sets: dict[str, list[Example]]
 ) -> Iterator[Row]:
-    """Yield the figures of a network; the table has the text before the colon in its rows."""
+    """Yield the figures of a network, which is a column of the table; the rows are the sets of sentences."""
     tasks = [_loaded(folder) for folder in folders]
     for name, examples in sets.items():
         values = [_right(task, examples) for task in tasks]
         print(case, name, [round(value, 1) for value in values], flush=True)
-        yield mean_row(f"{case}: {name}", values, UNIT, seeds)
+        yield mean_row(f"{name}: {case}", values, UNIT, seeds)
     size = sum(weights.numel() for weights in tasks[0].model.parameters())
-    yield Row(name=f"{case}: parameters", value=size, unit="", seeds=tuple(seeds))
+    yield Row(name=f"parameters: {case}", value=size, unit="", seeds=tuple(seeds))
     minutes = [Cost.load(folder).processor_minutes for folder in folders]
-    yield mean_row(f"{case}: processor minutes", minutes, "min", seeds)
+    yield mean_row(f"CPU minutes: {case}", minutes, "min", seeds)
 
 
 def _loaded(folder: Path) -> Transduction:
@@ -77,7 +77,7 @@ def _published() -> Iterator[Row]:
     for which, figures in PUBLISHED.items():
         for column, value in zip(("test", "published generalization set"), figures, strict=True):
             yield Row(
-                name=f"Kim and Linzen 2020, {which}: {column}",
+                name=f"{column}: Kim and Linzen 2020, {which}",
                 value=value,
                 unit=UNIT,
                 kind="paper",

@@ -96,8 +96,8 @@ def test_logical_forms_are_fitted_and_scored(folder: Path, monkeypatch: pytest.M
     gaps = {name: gap for name, gap in cogs.GAPS.items() if "agent" in name.split(",")[0][-5:]}
     monkeypatch.setattr(cogs, "GAPS", gaps)
     found = _scored("cogs", cogs, ("copy",), folder, monkeypatch)
-    assert 0 <= found["copy: test"] <= 100
-    assert 0 <= found["copy: word to agent, name"] <= 100
+    assert 0 <= found["test: copy"] <= 100
+    assert 0 <= found["word to agent, name: copy"] <= 100
 
 
 @pytest.mark.usefixtures("folder")
