@@ -9,12 +9,13 @@ from dataclasses import dataclass
 from functools import partial
 
 import torch
+from jaxtyping import Bool
 from torch import Tensor
 from torch.nn.functional import pad
 
 from ..distributions import Alignment, Categorical, LinearChain
 from ._attention import Distribute
-from ._memory import Memory
+from ._memory import Layout, Memory
 from ._readers import Selection
 
 
@@ -29,7 +30,26 @@ class PerQuery:
 
     def __call__(self, potentials: tuple[Tensor, ...], memory: Memory) -> Selection:
         mask = memory.mask
-        return self.make(*potentials, mask=None if mask is None else mask.unsqueeze(-2))
+        return self.among(potentials, None if mask is None else mask.unsqueeze(-2), memory.layout)
+
+    def among(
+        self,
+        potentials: tuple[Tensor, ...],
+        allowed: Bool[Tensor, "*#batch #Q S"] | None,
+        layout: Layout,
+    ) -> Selection:
+        """Return the distributions over the positions that are allowed to each query, in any layout.
+
+        Args:
+            potentials: Potentials of a scorer.
+            allowed: True where a query may select a position; None if it may select all.
+            layout: Layout of the positions.
+
+        Returns:
+            One distribution for each query.
+        """
+        del layout
+        return self.make(*potentials, mask=allowed)
 
 
 def per_query(make: Callable[..., Selection]) -> PerQuery:

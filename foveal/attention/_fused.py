@@ -14,10 +14,11 @@ from torch.nn.functional import scaled_dot_product_attention
 
 from ..distributions import Categorical
 from ._attention import Attended, Attention
-from ._distribute import per_query
+from ._distribute import PerQuery, per_query
+from ._grids import PerQueryOnGrid
 from ._memory import SEQUENCE, Layout, Memory
 from ._readers import ExpectedValue
-from ._scorers import DotScorer
+from ._scorers import DotScorer, potentials_of
 
 
 def remembered(
@@ -37,23 +38,40 @@ def remembered(
 
 
 def attended_to(
-    attention: Attention, query: Float[Tensor, "*batch Q D"], memory: Memory
+    attention: Attention,
+    query: Float[Tensor, "*batch Q D"],
+    memory: Memory,
+    allowed: Bool[Tensor, "*#batch Q S"] | None = None,
 ) -> Attended:
-    """Attend to a memory from `remembered`, with weights and distribution."""
+    """Attend to a memory from `remembered`, with weights and distribution.
+
+    `allowed` is True where a query may read a position. It takes the place of the mask of the memory and needs
+    independent queries.
+    """
     if _dot_product_scale(attention) is not None:
         scored = attention.remember(memory._replace(values=memory.keys))
         memory = scored._replace(values=memory.values)
-    return attention(query, memory)
+    if allowed is None:
+        return attention(query, memory)
+    assert isinstance(attention.distribute, PerQuery | PerQueryOnGrid)
+    allowed = allowed.expand(*query.shape[:-1], -1)
+    potentials = potentials_of(attention.scorer, query, memory.keys)
+    distribution = attention.distribute.among(potentials, allowed, memory.layout)
+    return Attended(*attention.reader(distribution, memory.values), distribution)
 
 
 def context_of(
-    attention: Attention, query: Float[Tensor, "*batch Q D"], memory: Memory
+    attention: Attention,
+    query: Float[Tensor, "*batch Q D"],
+    memory: Memory,
+    allowed: Bool[Tensor, "*#batch Q S"] | None = None,
 ) -> Float[Tensor, "*batch Q V"]:
     """Return the context of `attended_to`, by the fused kernel if there is one."""
     scale = _dot_product_scale(attention)
     if scale is None:
-        return attention(query, memory).context
-    allowed = None if memory.mask is None else memory.mask.unsqueeze(-2)
+        return attended_to(attention, query, memory, allowed).context
+    if allowed is None and memory.mask is not None:
+        allowed = memory.mask.unsqueeze(-2)
     return scaled_dot_product_attention(
         query, memory.keys, memory.values, attn_mask=allowed, scale=scale
     )

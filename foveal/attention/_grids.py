@@ -42,14 +42,23 @@ class PerQueryOnGrid:
 
     def __call__(self, potentials: tuple[Tensor, ...], memory: Memory) -> Selection:
         mask = None if memory.mask is None else memory.mask.unsqueeze(-2)
-        return self.make(*potentials, mask=mask, layout=memory.layout)
+        return self.among(potentials, mask, memory.layout)
+
+    def among(
+        self,
+        potentials: tuple[Tensor, ...],
+        allowed: Bool[Tensor, "*#batch #Q S"] | None,
+        layout: Layout,
+    ) -> Selection:
+        """Return the distributions over the cells that are allowed to each query, as `PerQuery.among`."""
+        return self.make(*potentials, mask=allowed, layout=layout)
 
 
 def runs(
     unary: Float[Tensor, "*#batch Q S K"],
     transitions: Float[Tensor, "K K"],
     *,
-    mask: Bool[Tensor, "*#batch 1 S"] | None,
+    mask: Bool[Tensor, "*#batch #Q S"] | None,
     layout: Layout,
 ) -> LinearChain:
     """Build a chain along each row."""
@@ -71,7 +80,7 @@ def path(
     scores: Float[Tensor, "*#batch Q S"],
     table: Float[Tensor, " 6"],
     *,
-    mask: Bool[Tensor, "*#batch 1 S"] | None,
+    mask: Bool[Tensor, "*#batch #Q S"] | None,
     layout: Layout,
 ) -> LinearChain:
     """Build a chain over columns whose states are "skip" and the rows."""
@@ -106,6 +115,11 @@ class PathScorer(AbstractScorer):
         super().__init__()
         self.inner = inner
         self.steps = nn.Parameter(torch.empty(6).uniform_(-0.1, 0.1))
+
+    @property
+    @override
+    def is_rotation_invariant(self) -> bool:
+        return self.inner.is_rotation_invariant
 
     @override
     def remember(self, values: Tensor) -> Any:

@@ -37,6 +37,11 @@ class AbstractScorer(nn.Module, ABC):
     # attention sets both to 0.
     queries_are_places: ClassVar[bool] = False
 
+    @property
+    def is_rotation_invariant(self) -> bool:
+        """Whether the potentials stay the same if all queries and keys are rotated by one angle, as in rotary positions."""
+        return False
+
     @abstractmethod
     def remember(self, values: Float[Tensor, "*batch S V"]) -> Any:
         """Compute the keys: the part of the score that depends only on the memory.
@@ -118,6 +123,11 @@ class DotScorer(AbstractScorer):
     def __init__(self, scale: float = 1.0) -> None:
         super().__init__()
         self.scale = scale
+
+    @property
+    @override
+    def is_rotation_invariant(self) -> bool:
+        return True
 
     @override
     def remember(self, values: Tensor) -> Tensor:

@@ -32,6 +32,11 @@ class SelectionScorer(AbstractScorer):
         self.inner = inner
         self.transitions = nn.Parameter(torch.empty(2, 2).uniform_(-0.1, 0.1))
 
+    @property
+    @override
+    def is_rotation_invariant(self) -> bool:
+        return self.inner.is_rotation_invariant
+
     @override
     def remember(self, values: Tensor) -> Any:
         return self.inner.remember(values)

@@ -47,6 +47,9 @@ from ._tagger import (
     Tagger as Tagger,
     TaggerSpec as TaggerSpec,
 )
+from ._transformer_language_model import (
+    TransformerLanguageModelSpec as TransformerLanguageModelSpec,
+)
 from ._vqa_model import VQAModelSpec as VQAModelSpec
 from ._word_by_word import (
     WordByWordAttention as WordByWordAttention,

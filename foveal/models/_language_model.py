@@ -2,9 +2,9 @@
 
     p(y) = prod over t of p(y_t | y_<t)
 
-The model is a decoder without a source. A long text is processed in chunks, each from the final state of
-the previous one (truncated backpropagation through time: `detached` stops gradients at the start of a
-chunk).
+The model is a decoder without a source: a recurrent network, or a causal Transformer. A long text is processed in
+chunks, each from the final state of the previous one (truncated backpropagation through time: `detached` stops
+gradients at the start of a chunk).
 
 References: Mikolov et al. 2010; Zaremba et al. 2014; Press and Wolf 2017 (tied tables).
 
@@ -19,9 +19,10 @@ import torch
 from jaxtyping import Bool, Int
 from torch import Tensor, nn
 
-from ..attention import Memory
+from ..attention import Attended, Memory
 from ..errors import ValueRangeError
 from ..networks import (
+    CausalTransformer,
     DecoderState,
     DecoderStepper,
     LearnedStateBridge,
@@ -40,7 +41,8 @@ class LanguageModel(nn.Module):
     """Computes log-probabilities of the next token.
 
     Args:
-        decoder: Decoder without attention, built with `NoBridge` or `LearnedStateBridge`.
+        decoder: Decoder without a source: a `PlainDecoder` with `NoBridge` or `LearnedStateBridge`, or a
+            `CausalTransformer`.
 
     Examples:
         >>> model = LanguageModelSpec().build(vocabulary=40)
@@ -48,7 +50,7 @@ class LanguageModel(nn.Module):
         torch.Size([2, 5, 40])
     """
 
-    def __init__(self, decoder: PlainDecoder) -> None:
+    def __init__(self, decoder: PlainDecoder | CausalTransformer) -> None:
         super().__init__()
         self.decoder = decoder
 
@@ -97,6 +99,23 @@ class LanguageModel(nn.Module):
             return self.decoder.score(
                 tokens, targets, memory, mask, state, label_smoothing=label_smoothing
             )
+
+    @torch.no_grad()
+    def self_attentions(
+        self, tokens: Int[Tensor, "B T"], mask: Bool[Tensor, "B T"] | None = None
+    ) -> tuple[Attended, ...]:
+        """Return the attention of each token to the tokens before it, for every layer, lowest layer first.
+
+        Args:
+            tokens: Token ids to read, the begin symbol first.
+            mask: True on real tokens; None if all tokens are real.
+
+        Returns:
+            One result for each different attention of a layer, with weights `(B, h, T, T)` of its h heads; an empty tuple
+            for a recurrent network.
+        """
+        with checked_tokens("LanguageModel", self.num_tokens, mask, tokens=tokens):
+            return self.decoder.self_attentions(tokens, mask)
 
     def stepper(self) -> DecoderStepper:
         """Prepare a stepper for search from the current weights; the model must be in `eval()` mode.
@@ -149,6 +168,11 @@ class LanguageModelSpec(AbstractRecurrentSpec):
     embedding_size: int = setting(128, "width of a token's vector", at_least=1)
     tie_embeddings: bool = setting(False, "the output layer shares the table of the embeddings")
     learned_state: bool = setting(False, "learn the initial state; false: it is 0")
+
+    @property
+    def attention_kinds(self) -> tuple[str, ...]:
+        """The names of the results of `LanguageModel.self_attentions`: none."""
+        return ()
 
     def build(self, *, vocabulary: int) -> LanguageModel:
         """Build the model with new weights.

@@ -22,6 +22,7 @@ from .decoders._decoder import (
 from .decoders._input_feeding import InputFeedingDecoder as InputFeedingDecoder
 from .decoders._steps import DecoderState as DecoderState
 from .decoders.latent._decoder import LatentDecoder as LatentDecoder
+from .decoders.transformer._causal_transformer import CausalTransformer as CausalTransformer
 from .decoders.transformer._decoder import TransformerDecoder as TransformerDecoder
 from .decoders.transformer._layer import TransformerDecoderLayer as TransformerDecoderLayer
 from .encoders._convolutional import ConvolutionalEncoder as ConvolutionalEncoder

@@ -21,6 +21,7 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 from typing_extensions import override
 
+from ..attention import AttentionTrace
 from ..batch_invariant import LEAST_ROWS
 from ..data import END, CharacterSpec, Encoded, Example, Source, TokenizerSpec
 from ..data._batches import TextBatch, move
@@ -33,8 +34,13 @@ from ..decoding import sample
 from ..masking import mask_from_lengths
 from ..metrics._calibration import Calibration
 from ..metrics._metrics import perplexity
-from ..models import LanguageModel, LanguageModelSpec, detached
-from ..networks import CellState, DecoderState
+from ..models import (
+    LanguageModel,
+    LanguageModelSpec,
+    TransformerLanguageModelSpec,
+    detached,
+)
+from ..networks import DecoderState
 from ..networks.search._stepping_state import SteppingState
 from ..specs import setting
 from .base._answerer import AbstractAnswerer, Answered, ignore
@@ -45,7 +51,7 @@ from .base._size_classes import answers_of, settled
 from .base._speaking import Speaking
 from .base._task import AbstractTask
 from .base._text_spec import AbstractTextSpec
-from .explaining._explanation import Alternative, ExplainedStep, Explanation, Way
+from .explaining._explanation import END_NAME, Alternative, ExplainedStep, Explanation, Way
 
 _MAX_PLACES = 64  # the maximum number of parts of a text that evaluation reads in parallel
 
@@ -66,7 +72,7 @@ class GenerationSpec:
     top_p: float = setting(
         1.0, "sample from the most probable tokens with this total probability", above=0, at_most=1
     )
-    seed: int = setting(0, "softmax temperature of sampling", at_least=0, at_most=2**63 - 1)
+    seed: int = setting(0, "seed of sampling", at_least=0, at_most=2**63 - 1)
 
 
 @final
@@ -201,13 +207,14 @@ class LanguageModeling(AbstractTask[LanguageModel]):
     @override
     def explain(self, example: Example, way: Way) -> Explanation:
         """Explain each token of the text and the end of its line. The text is not continued: the output is the text
-        itself.
+        itself. A Transformer also explains which earlier tokens each prediction reads.
         """
         vocabulary = self.vocabularies.source
         numbers = self.encode(example).source
         with self.answering():
             tokens = torch.tensor([[END, *numbers[:-1]]], device=self.device)
             log_probs = self.model(tokens).log_probs[0]
+            attended = self.model.self_attentions(tokens)
         steps, total = list[ExplainedStep](), 0.0
         symbols = [*self.spec.source.encode(example.text), ""]
         for symbol, number, row in zip(symbols, numbers, log_probs, strict=True):
@@ -227,6 +234,10 @@ class LanguageModeling(AbstractTask[LanguageModel]):
             nbest=(),
             sources=tuple(symbols[:-1]),
             steps=tuple(steps),
+            others=tuple(
+                _trace(kind, weights.mean(-3)[0], symbols)
+                for kind, (_, weights, _) in zip(self.spec.model.attention_kinds, attended, strict=True)
+            ),
         )
 
     def _log_probs(self, text: list[int]) -> Float[np.ndarray, " N"]:
@@ -282,14 +293,7 @@ class LanguageModeling(AbstractTask[LanguageModel]):
         sizes = torch.tensor([len(text) for text in texts], device=self.device)
         tokens, mask = settled(tokens, mask_from_lengths(sizes, tokens.shape[1]))
         read = self.model.score(tokens, tokens, mask).state
-        layers = (
-            CellState(
-                layer.hidden.unsqueeze(1),
-                None if layer.cell is None else layer.cell.unsqueeze(1),
-            )
-            for layer in read.layers
-        )
-        return state._replace(decoder=DecoderState(tuple(layers)))
+        return state._replace(decoder=read.map(lambda part: part.unsqueeze(1)))
 
     def _prediction(
         self, lists: list[list[int]], totals: list[float], lengths: list[int]
@@ -330,6 +334,17 @@ class _Continuing(AbstractAnswerer):
             return answers_of(continued, examples, LEAST_ROWS)
 
 
+def _trace(kind: str, weights: Float[Tensor, "T T"], symbols: Sequence[str]) -> AttentionTrace:
+    """Return the tokens that the prediction of each token reads; the first is the end of the previous line."""
+    labels = [symbol or END_NAME for symbol in symbols]
+    return AttentionTrace(
+        kind=kind,
+        sources=(END_NAME, *labels[:-1]),
+        targets=tuple(labels),
+        weights=tuple(map(tuple, weights.tolist())),
+    )
+
+
 def _stretches(text: list[int], *, places: int, length: int | None) -> Iterator[TextBatch]:
     """Yield a text in `places` rows, `length` columns at a time. An end token precedes its first token, as between
     lines.
@@ -359,7 +374,7 @@ class LanguageModelingSpec(AbstractTextSpec[LanguageModeling]):
     max_vocab_size: int | None = setting(
         None, "maximum vocabulary size, most frequent tokens first; none: no maximum", at_least=5
     )
-    model: LanguageModelSpec = setting(
+    model: LanguageModelSpec | TransformerLanguageModelSpec = setting(
         LanguageModelSpec(), "the model that predicts the next token"
     )
     bptt_length: int = setting(

@@ -17,11 +17,11 @@ from abc import abstractmethod
 from typing import Any, Unpack, final
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from typing_extensions import override
 
-from ...attention import Attention, HierarchicalAttention, Memory, MultiHead
+from ...attention import Attended, Attention, HierarchicalAttention, Memory, MultiHead
 from ...attention._coverage import with_coverage
 from ...batch_invariant import Linear
 from .._bridges import summarized
@@ -128,6 +128,21 @@ class PlainDecoder(AbstractDecoder):
         self, hidden: Float[Tensor, "*batch Q H"], memory: Memory
     ) -> tuple[Float[Tensor, "*batch Q H"], None]:
         return hidden, None
+
+    def self_attentions(
+        self, tokens: Int[Tensor, "*batch T"], mask: Bool[Tensor, "*batch T"] | None = None
+    ) -> tuple[Attended, ...]:
+        """Return no attention: a recurrent network reads earlier tokens through its state.
+
+        Args:
+            tokens: Token ids of a text.
+            mask: True on real tokens; None if all tokens are real.
+
+        Returns:
+            An empty tuple.
+        """
+        del tokens, mask
+        return ()
 
 
 class AbstractAttentionDecoder(AbstractDecoder):

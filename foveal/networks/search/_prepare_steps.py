@@ -2,12 +2,14 @@
 
 from ..decoders._bahdanau import BahdanauDecoder
 from ..decoders._decoder import AbstractDecoder
+from ..decoders.transformer._causal_transformer import CausalTransformer
 from ..decoders.transformer._decoder import TransformerDecoder
 from ._cached_steps import CachedSteps
 from ._step_order import AbstractSteps, AttendAfter, AttendBefore
+from ._window_steps import WindowSteps
 
 # Any decoder that predicts a token from one vector.
-Steppable = AbstractDecoder | BahdanauDecoder | TransformerDecoder
+Steppable = AbstractDecoder | BahdanauDecoder | TransformerDecoder | CausalTransformer
 
 
 def prepare_steps(decoder: Steppable, *, half: bool) -> AbstractSteps:
@@ -15,6 +17,8 @@ def prepare_steps(decoder: Steppable, *, half: bool) -> AbstractSteps:
     match decoder:
         case TransformerDecoder():
             return CachedSteps(decoder, half=half)
+        case CausalTransformer():
+            return WindowSteps(decoder, half=half)
         case BahdanauDecoder():
             return AttendBefore(decoder, half=half)
         case _:

@@ -6,7 +6,8 @@
 A head is any self-attention of this library. A softmax over dot products gives the layer of Vaswani et al. 2017
 in its pre-norm form (Xiong et al. 2020).
 
-Axes: *batch any leading shape, T tokens, D width of a token's vector, H heads, d = D / H width of a head.
+Axes: *batch any leading shape, T tokens, D width of a token's vector, H heads, d = D / H width of a head, _ the heads of one
+of the different attentions.
 """
 
 from collections import Counter
@@ -24,6 +25,14 @@ from ....batch_invariant import Linear
 from ....errors import ShapeError
 from ..._dropout import Dropout
 from ._positions import Rotation, rotated
+
+
+class Projected(NamedTuple):
+    """Queries, keys and values of all heads."""
+
+    query: Float[Tensor, "*batch T H d"]
+    keys: Float[Tensor, "*batch T H d"]
+    values: Float[Tensor, "*batch T H d"]
 
 
 class _Heads(NamedTuple):
@@ -94,11 +103,9 @@ class TransformerLayer(nn.Module):
         Returns:
             New vectors of the same width. The vectors of padding are arbitrary.
         """
-        contexts = [context_of(*heads) for heads in self._heads(rows, mask, rotation)]
-        joined = (contexts[0] if len(contexts) == 1 else torch.cat(contexts, -3)).transpose(-2, -3)
-        rows = rows + self.dropout(self.output(joined.flatten(-2)))
-        hidden = nn.functional.gelu(self.widen(self.feed_forward_norm(rows)))
-        return rows + self.dropout(self.narrow(self.dropout(hidden)))
+        return self.finished(
+            rows, [context_of(*heads) for heads in self._heads(rows, mask, rotation)]
+        )
 
     def attend(
         self,
@@ -118,6 +125,49 @@ class TransformerLayer(nn.Module):
         """
         return tuple(attended_to(*heads) for heads in self._heads(rows, mask, rotation))
 
+    def projected(self, rows: Float[Tensor, "*batch T D"]) -> Projected:
+        """Normalize the tokens and compute the queries, keys and values of all heads.
+
+        Args:
+            rows: Vectors of the tokens, as in `forward`.
+
+        Returns:
+            A tensor of each kind, with an axis of heads after the tokens.
+        """
+        projected = self.project(self.attention_norm(rows)).unflatten(
+            -1, (3, self.num_heads, self.head_size)
+        )
+        return Projected(*projected.unbind(-3))
+
+    def finished(
+        self,
+        rows: Float[Tensor, "*batch T D"],
+        contexts: Sequence[Float[Tensor, "*batch _ T d"]],
+    ) -> Float[Tensor, "*batch T D"]:
+        """Add the output of the heads, then the output of the feed-forward network.
+
+        Args:
+            rows: Vectors of the tokens, as in `forward`.
+            contexts: Contexts of the heads of each different attention, in the order of heads.
+
+        Returns:
+            New vectors of the same width.
+        """
+        joined = contexts[0] if len(contexts) == 1 else torch.cat(list(contexts), -3)
+        rows = rows + self.dropout(self.output(joined.transpose(-2, -3).flatten(-2)))
+        hidden = nn.functional.gelu(self.widen(self.feed_forward_norm(rows)))
+        return rows + self.dropout(self.narrow(self.dropout(hidden)))
+
+    def in_order(self) -> Iterator[Attention]:
+        """Yield the different attentions, in the order of heads.
+
+        Yields:
+            An attention.
+        """
+        for attention in self.attentions:
+            assert isinstance(attention, Attention)
+            yield attention
+
     def _heads(
         self,
         rows: Float[Tensor, "*batch T D"],
@@ -125,17 +175,13 @@ class TransformerLayer(nn.Module):
         rotation: Rotation | None,
     ) -> Iterator[_Heads]:
         """Project the tokens to queries, keys and values, and divide the heads by their attention."""
-        projected = self.project(self.attention_norm(rows)).unflatten(
-            -1, (3, self.num_heads, self.head_size)
-        )
-        query, keys, values = projected.unbind(-3)
+        query, keys, values = self.projected(rows)
         if rotation is not None:
             query, keys = rotated(query, rotation), rotated(keys, rotation)
         mask = None if mask is None else mask.unsqueeze(-2)
         parts = (part.transpose(-2, -3) for part in (query, keys, values))
         queries, keys, values = (part.split(self.head_counts, -3) for part in parts)
-        for attention, *of_heads in zip(self.attentions, queries, keys, values, strict=True):
-            assert isinstance(attention, Attention)
+        for attention, *of_heads in zip(self.in_order(), queries, keys, values, strict=True):
             query, key, value = of_heads
             yield _Heads(attention, query, remembered(attention, key, value, mask))
 
