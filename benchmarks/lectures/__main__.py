@@ -27,6 +27,7 @@ from recipes import (
     hypotheses,
     scan,
     segment_translation,
+    self_attention_lm,
     sentence_trees,
     shakespeare_units,
     side_by_side,
@@ -53,6 +54,7 @@ from . import (
     _facts,
     _formulas,
     _hypotheses,
+    _self_attention_lm,
     _sentence_trees,
     _side_by_side,
     _summarization,
@@ -86,6 +88,9 @@ EXPERIMENTS = {
         conditioning.recipe, conditioning.CASES, (1, 2, 3), _conditioning.score
     ),
     _context.NAME: Experiment(context.recipe, context.CASES, (1, 2, 3), _context.score),
+    _self_attention_lm.NAME: Experiment(
+        self_attention_lm.recipe, self_attention_lm.CASES, (1, 2, 3), _self_attention_lm.score
+    ),
     _sentence_trees.NAME: Experiment(
         sentence_trees.recipe, sentence_trees.CASES, (1, 2, 3), _sentence_trees.score
     ),

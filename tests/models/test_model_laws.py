@@ -45,6 +45,7 @@ from foveal.models import (
     TaggerSpec,
     TextEncoderSpec,
     TransformerEncoderSpec,
+    TransformerLanguageModelSpec,
     WordByWordSpec,
     WordEncoderSpec,
 )
@@ -189,6 +190,7 @@ SIZES = {
     "memory_network": {"vocabulary": 9, "num_answers": 3},
     "captioner": {"vocabulary": 7},
     "language_model": {"vocabulary": 9},
+    "transformer": {"vocabulary": 9},
     "tagger": {"vocabulary": 9, "num_tags": 3},
 }
 
@@ -210,6 +212,7 @@ ALL_SPECS: list[Any] = [
     *(CaptionerSpec(encoder=each, decoder=decoder()) for each in FRAMES.values()),
     LanguageModelSpec(embedding_size=6, hidden_size=6, tie_embeddings=True),
     LanguageModelSpec(embedding_size=6, hidden_size=6, learned_state=True, cell="textbook_gru"),
+    TransformerLanguageModelSpec(model_size=8, num_heads=2, tie_embeddings=True),
     TaggerSpec(encoder=TEXT),
     TaggerSpec(encoder=TEXT, crf=False),
     TaggerSpec(encoder=TRANSFORMER),

@@ -56,9 +56,8 @@ class CausalReading:
         self._plain = self._split(query, keys)
         self._rotated = self._split(rotated(query, turn_of_query), rotated(keys, turn))
         (self._values,) = self._split(values)
-        if allowed.ndim > 2:
-            allowed = allowed.reshape(math.prod(self._batch), *allowed.shape[-2:])
-        self._allowed = allowed.unsqueeze(-3)
+        # The fused kernel takes only a mask with axes of texts and heads.
+        self._allowed = allowed.reshape(-1, 1, *allowed.shape[-2:])
 
     def contexts(self) -> list[Float[Tensor, "*batch h T d"]]:
         """Return the contexts of the heads of each different attention.
