@@ -28,6 +28,12 @@ DRAWN: dict[str, Caption] = {
         "A recurrent network, and the same network unrolled over one, two and three steps. All steps share W, U and V.",
         "A node with a loop; then chains of one, two and three states, each with an input below and an output above",
     ),
+    "self_attention_lm": Caption(
+        "Bits per character on the test plays: by the number of weights, on the whole training set (left), and by the size of "
+        "the training set, for models of half the width (right). Every model reads the same number of characters in training. "
+        "Bands go from the lowest to the highest seed.",
+        "Two plots with logarithmic horizontal axes, each with a line for the Transformer and one for the LSTM",
+    ),
     "gradient_by_cell": Caption(
         "Gradient norms by distance for cells with 64 units and fresh weights, on random inputs. Orthogonal and identity "
         "matrices keep the gradient; the forget gates of the LSTM start open.",

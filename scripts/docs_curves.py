@@ -19,6 +19,9 @@ from matplotlib.figure import Figure
 RESULTS = Path(__file__).resolve().parent.parent / "results"
 LINES = {"attention": (INK, "-", "o"), "no attention": (RED, "--", "s")}
 
+NETWORKS = {"transformer": (INK, "-", "o"), "lstm": (RED, "--", "s")}
+SCALING = "self_attention_lm"
+
 
 class Point(NamedTuple):
     """A mean over seeds, and how far the seeds lie apart."""
@@ -89,7 +92,35 @@ def _prefix_to_infix() -> str:
     return _svg(read_curves("prefix_to_infix", name), "depth of the formula", trained=4)
 
 
+def _self_attention_lm() -> str:
+    """Bits per character by the number of weights, and by the number of characters of the training set."""
+    name = re.compile(
+        "(?P<panel>size|data) of (?P<curve>lstm|transformer), (?P<place>[0-9]+): bits per character"
+    )
+    panels = read_curves(SCALING, name)
+    across = {"size": "weights", "data": "characters of the training set"}
+    with mpl.rc_context(STYLE):
+        figure = Figure(figsize=(3.4 * len(panels), 2.8), layout="constrained")
+        for place, (panel, curves) in enumerate(panels.items(), 1):
+            axes = figure.add_subplot(1, len(panels), place, xscale="log")
+            for curve, points in curves.items():
+                color, dashes, marker = NETWORKS[curve]
+                places, means, lowest, highest = zip(*sorted(points), strict=True)
+                axes.fill_between(places, lowest, highest, color=color, alpha=0.15, linewidth=0)
+                label = curve if place == 1 else None
+                axes.plot(
+                    places, means, dashes, color=color, marker=marker, markersize=4, label=label
+                )
+            axes.set_xlabel(across[panel])
+            if place == 1:
+                axes.set_ylabel("bits per character, test")
+                figure.legend(loc="outside lower center", ncols=len(NETWORKS), frameon=False)
+        return svg(figure)
+
+
 CURVES: dict[str, Callable[[], str]] = {
     "copy_and_reverse": _copy_and_reverse,
     "prefix_to_infix": _prefix_to_infix,
 }
+if (RESULTS / f"{SCALING}.json").exists():
+    CURVES[SCALING] = _self_attention_lm

@@ -13,6 +13,8 @@
     <!-- predictions: execute; LSTM -->      outputs of the cases of a model, by scripts/docs_predictions.py
     <!-- picture: linear_chain -->           a drawing of scripts/docs_pictures.py or docs_views.py
     <!-- picture: copy_and_reverse -->       curves of figures in results/, by scripts/docs_curves.py
+    <!-- scored: self_attention_lm -->       the part of a page up to <!-- end scored -->, if results/ has this file
+    <!-- texts: self_attention_lm -->        sampled text by temperature, from results/texts
     pictures/views.html                      a page of scripts/docs_views.py, to link to
 
 Every picture has a caption; the figures in captions of the gallery are read from results/gallery.
@@ -48,6 +50,10 @@ SHOWN_MARKER = re.compile(r"^<!-- shown: ([a-z0-9_]+) ([a-z0-9_]+) -->$", re.MUL
 PREDICTIONS_MARKER = re.compile(
     r"^<!-- predictions: ([a-z0-9_]+); ([A-Za-z0-9 ]+) -->$", re.MULTILINE
 )
+SCORED_MARKER = re.compile(
+    r"^<!-- scored: ([a-z0-9_]+) -->\n(.*?)^<!-- end scored -->$", re.MULTILINE | re.DOTALL
+)
+TEXTS_MARKER = re.compile(r"^<!-- texts: ([a-z0-9_]+) -->$", re.MULTILINE)
 FORMULA = re.compile(r'<(?:div|span) class="arithmatex"')
 EXPORTS_MARKER = re.compile(
     r"^<!-- exports: ([a-z0-9_.]+)(?:;([a-zA-Z0-9_,\s]+))? -->$", re.MULTILINE
@@ -136,6 +142,7 @@ def results_table(name: str, beginning: str | None, page: str) -> str:
     results = json.loads(path.read_text(encoding="utf-8"))
     if beginning is not None:
         results["rows"] = [row for row in results["rows"] if row["name"].startswith(beginning)]
+        results.pop("spec", None)  # the settings of all cases would be longer than the rows of some
     return table(results)
 
 
@@ -259,6 +266,22 @@ def predictions_part(experiment: str, model: str, page: str) -> str:
         return f"*{model} has not been scored.*"
 
 
+def scored_part(name: str, text: str) -> str:
+    """The text, if the results file exists; nothing before the first scoring."""
+    return text if (ROOT / "results" / f"{name}.json").exists() else ""
+
+
+def texts(name: str) -> str:
+    """Sampled texts of every case, each under its temperature."""
+    path = ROOT / "results/texts" / f"{name}.json"
+    parts = list[str]()
+    for case, sampled in json.loads(path.read_text(encoding="utf-8")).items():
+        for one in sampled:
+            parts.append(f"{case.replace('_', ', ')}, temperature {one['temperature']:g}:")
+            parts.append(f"```text\n{one['text']}\n```")
+    return "\n\n".join(parts)
+
+
 def audited_packages() -> str:
     """Return the dependencies of the server, with a warning for every problem."""
     audited = audit()
@@ -272,6 +295,8 @@ def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
     source = page.file.src_uri
     if (folder := source.partition("/")[0]) in SEARCH_BOOSTS:
         page.meta.setdefault("search", {"boost": SEARCH_BOOSTS[folder]})
+    markdown = SCORED_MARKER.sub(lambda match: scored_part(match[1], match[2]), markdown)
+    markdown = TEXTS_MARKER.sub(lambda match: texts(match[1]), markdown)
     markdown = RESULTS_MARKER.sub(lambda match: results_table(match[1], match[2], source), markdown)
     markdown = AUDIT_MARKER.sub(lambda _: audited_packages(), markdown)
     markdown = PICTURE_MARKER.sub(lambda match: picture(match[1], source), markdown)

@@ -75,7 +75,7 @@ def _rows(
     test = list[Example](recipes.part("test"))
     bits = [bits_per_character(task, test) for task in tasks]
     if kind in ("characters", "subwords"):
-        name = f"{kind}, {network}"
+        name = f"plays, {kind}, {network}"
         minutes = mean(Cost.load(folder).processor_minutes for folder in folders)
         yield Row(name=f"{name}: weights", value=size, unit="", seeds=tuple(seeds))
         yield Row(name=f"{name}: processor", value=minutes, unit="minutes", seeds=tuple(seeds))

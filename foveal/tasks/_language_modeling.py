@@ -236,7 +236,9 @@ class LanguageModeling(AbstractTask[LanguageModel]):
             steps=tuple(steps),
             others=tuple(
                 _trace(kind, weights.mean(-3)[0], symbols)
-                for kind, (_, weights, _) in zip(self.spec.model.attention_kinds, attended, strict=True)
+                for kind, (_, weights, _) in zip(
+                    self.spec.model.attention_kinds, attended, strict=True
+                )
             ),
         )
 

@@ -36,7 +36,9 @@ class WindowSteps(AbstractSteps):
         memory: Memory,
         forced: Float[Tensor, "B K S"] | None,
     ) -> StepVectors:
-        assert forced is None  # a language model has no source, and the stepper refuses weights of it
+        assert (
+            forced is None
+        )  # a language model has no source, and the stepper refuses weights of it
         with torch.autocast(tokens.device.type, torch.bfloat16, enabled=self._half):
             vectors, after = self._decoder.advance(state, tokens)
         return StepVectors(vectors.to(memory.values.dtype), None, after)
