@@ -1,6 +1,7 @@
 """The recipes of trees, of contexts and of logical forms, fitted for a few steps on tiny files, and scored."""
 
 import gzip
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 from benchmarks.lectures.__main__ import EXPERIMENTS, main
 from benchmarks.results import Results
 from foveal.training import Run
-from recipes import cogs, context, sentence_trees
+from recipes import cogs, context, self_attention_lm, sentence_trees
 
 pytestmark = pytest.mark.slow
 
@@ -25,10 +26,11 @@ FORMS = [
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Create a data folder with tiny files where the recipes look for them."""
-    for recipe in (sentence_trees, cogs, context):
+    for recipe in (sentence_trees, cogs, context, self_attention_lm):
         monkeypatch.setattr(recipe, "DATA", tmp_path)
         monkeypatch.setattr(recipe, "FOLDER", tmp_path / "cache")
-    monkeypatch.setattr(context, "PLAYS", tmp_path / "input.txt.gz")
+    for recipe in (context, self_attention_lm):
+        monkeypatch.setattr(recipe, "PLAYS", tmp_path / "input.txt.gz")
     monkeypatch.setattr(context, "SIZES", {"train": 60, "dev": 12, "test": 24})
     _write(context.PLAYS, ["to be or not to be"] * 40)
     for part in ("train", "dev", "test"):
@@ -83,6 +85,22 @@ def test_contexts_are_fitted_and_scored(folder: Path, monkeypatch: pytest.Monkey
     for distance in context.DISTANCES:
         assert 0 <= found[f"distance, window of 4: distance {distance}"] <= 100
     assert found["shakespeare, window of 2: perplexity"] > 1
+
+
+def test_language_models_with_self_attention_are_fitted_and_scored(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cases = ("characters_transformer", "data_lstm_2")
+    found = _scored("self_attention_lm", self_attention_lm, cases, folder, monkeypatch)
+    size = int(found["plays, characters, transformer: weights"])
+    bits = found["plays, characters, transformer: bits per character"]
+    assert found[f"size of transformer, {size}: bits per character"] == bits > 0
+    # Half of the 34 training lines, each of 18 characters and its end.
+    assert found[f"data of lstm, {17 * 19}: bits per character"] > 0
+    texts = json.loads((folder / "texts/self_attention_lm.json").read_text(encoding="utf-8"))
+    assert [each["temperature"] for each in texts["characters_transformer"]] == [0.3, 0.7, 1.0]
+    heads = json.loads((folder / "shown/self_attention_lm.json").read_text(encoding="utf-8"))
+    assert len(heads["characters_transformer"]) == 2 * 4
 
 
 def test_a_generated_line_ends_with_its_key() -> None:
