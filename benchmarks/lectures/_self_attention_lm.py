@@ -70,7 +70,7 @@ def _rows(
     case: str, tasks: Sequence[LanguageModeling], folders: Sequence[Path], seeds: Sequence[int]
 ) -> Iterator[Row]:
     """Yield the figures of a case, its points of the scaling plot last."""
-    kind, network, *_ = case.split("_")
+    kind, network, *number = case.split("_")
     size = sum(weights.numel() for weights in tasks[0].model.parameters())
     test = list[Example](recipes.part("test"))
     bits = [bits_per_character(task, test) for task in tasks]
@@ -83,9 +83,9 @@ def _rows(
     if kind in ("characters", "size"):
         yield mean_row(f"size of {network}, {size}: bits per character", bits, "bits", seeds)
     if kind == "data" or case == f"size_{network}_{recipes.WIDTHS[network] // 2}":
-        train = recipes.recipe(case).train
-        number = sum(len(example.text) + 1 for example in list[Example](train))
-        yield mean_row(f"data of {network}, {number}: bits per character", bits, "bits", seeds)
+        train = recipes.part("train", int(number[0]) if kind == "data" else 1)
+        characters = sum(len(example.text) + 1 for example in list[Example](train))
+        yield mean_row(f"data of {network}, {characters}: bits per character", bits, "bits", seeds)
 
 
 def bits_per_character(task: LanguageModeling, examples: Sequence[Example]) -> float:

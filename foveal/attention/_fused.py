@@ -57,7 +57,8 @@ def attended_to(
     allowed = allowed.expand(*query.shape[:-1], -1)
     potentials = potentials_of(attention.scorer, query, memory.keys)
     distribution = attention.distribute.among(potentials, allowed, memory.layout)
-    return Attended(*attention.reader(distribution, memory.values), distribution)
+    context, weights = attention.reader(distribution, memory.values)
+    return Attended(context, weights, distribution)
 
 
 def context_of(
