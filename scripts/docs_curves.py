@@ -92,7 +92,7 @@ def _prefix_to_infix() -> str:
     return _svg(read_curves("prefix_to_infix", name), "depth of the formula", trained=4)
 
 
-def _self_attention_lm() -> str:
+def scaling() -> str:
     """Bits per character by the number of weights, and by the number of characters of the training set."""
     name = re.compile(
         "(?P<panel>size|data) of (?P<curve>lstm|transformer), (?P<place>[0-9]+): bits per character"
@@ -123,4 +123,4 @@ CURVES: dict[str, Callable[[], str]] = {
     "prefix_to_infix": _prefix_to_infix,
 }
 if (RESULTS / f"{SCALING}.json").exists():
-    CURVES[SCALING] = _self_attention_lm
+    CURVES[SCALING] = scaling

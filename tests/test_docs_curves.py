@@ -86,3 +86,20 @@ def test_every_figure_of_an_example_is_drawn(
         for points in panel.values():
             assert [point.place for point in points] == places
             assert all(0 <= p.lowest <= p.mean <= p.highest <= 100 for p in points)
+
+
+def test_language_models_are_drawn_by_size_and_by_data(
+    curves: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = [
+        row(f"{panel} of {network}, {place}: bits per character", 2.5, [2.4, 2.6])
+        for panel in ("size", "data")
+        for network in ("transformer", "lstm")
+        for place in (400_000, 1_000)
+    ]
+    (tmp_path / "self_attention_lm.json").write_text(json.dumps({"rows": rows}))
+    monkeypatch.setattr(curves, "RESULTS", tmp_path)
+    drawn = curves.scaling()
+    assert drawn.count("<svg") == 1
+    for label in ("transformer", "lstm", "weights", "characters of the training set"):
+        assert label in drawn
