@@ -25,6 +25,7 @@ from recipes import (
     entailment,
     execute,
     hypotheses,
+    memory,
     scan,
     segment_translation,
     self_attention_lm,
@@ -54,6 +55,7 @@ from . import (
     _facts,
     _formulas,
     _hypotheses,
+    _memory,
     _self_attention_lm,
     _sentence_trees,
     _side_by_side,
@@ -100,6 +102,7 @@ EXPERIMENTS = {
     _entailment.NAME: Experiment(entailment.recipe, entailment.CASES, (1, 2, 3), _entailment.score),
     _cloze.NAME: Experiment(cloze.recipe, cloze.CASES, (1, 2, 3), _cloze.score),
     _hypotheses.NAME: Experiment(hypotheses.recipe, hypotheses.CASES, (1, 2, 3), _hypotheses.score),
+    _memory.NAME: Experiment(memory.recipe, memory.CASES, (1, 2, 3), _memory.score),
     _en_fr.NAME: Experiment(en_fr.recipe, en_fr.CASES, (1, 2, 3), _en_fr.score),
     _side_by_side.NAME: Experiment(
         side_by_side.recipe, side_by_side.CASES, (1,), _side_by_side.score

@@ -8,7 +8,6 @@ from ._additive import additive_scores as additive_scores
 from ._attention import Attended as Attended, Attention as Attention
 from ._biaffine import BiaffineLabeler as BiaffineLabeler, BiaffineScorer as BiaffineScorer
 from ._copy import PointerGenerator as PointerGenerator
-from ._coverage import CoverageScorer as CoverageScorer, coverage_loss as coverage_loss
 from ._distribute import per_query as per_query
 from ._hard import (
     hard_attention as hard_attention,
@@ -27,6 +26,7 @@ from ._named import (
     monotone_attention as monotone_attention,
     path_attention as path_attention,
     segment_attention as segment_attention,
+    shift_attention as shift_attention,
     sigmoid_attention as sigmoid_attention,
     softmax_attention as softmax_attention,
     sparsemax_attention as sparsemax_attention,
@@ -56,3 +56,4 @@ from ._trace import (
     sentences_trace as sentences_trace,
     trace_of as trace_of,
 )
+from .history._coverage import CoverageScorer as CoverageScorer, coverage_loss as coverage_loss

@@ -28,6 +28,7 @@ from ._readers import (
 )
 from ._scorers import AbstractScorer, AdditiveScorer, LocalScorer
 from ._structured_scorers import ArcScorer, SelectionScorer, StepScorer
+from .history._shift import ShiftScorer, shifted
 
 
 def _scorer(scorer: AbstractScorer | None, query_size: int, value_size: int) -> AbstractScorer:
@@ -281,6 +282,33 @@ def local_attention(
         scorer=LocalScorer(inner, query_size),
         distribute=local_window(window),
         reader=ExpectedValue(),
+    )
+
+
+def shift_attention(
+    query_size: int,
+    value_size: int,
+    scorer: AbstractScorer | None = None,
+    *,
+    most: int = 1,
+) -> Attention:
+    """Move from the weights of the previous step (location addressing of Graves et al. 2014).
+
+    Each step mixes the previous weights with weights by content, moves them along the positions, and sharpens them.
+    A decoder passes the previous weights, and the first step moves from the first position.
+
+    Args:
+        query_size: Width of a query.
+        value_size: Width of a value.
+        scorer: Scores the positions by content; by default, `AdditiveScorer` with `query_size` hidden units.
+        most: Number of positions that one step can move, in both directions.
+
+    Returns:
+        An attention for the steps of a decoder.
+    """
+    inner = _scorer(scorer, query_size, value_size)
+    return Attention(
+        scorer=ShiftScorer(inner, query_size, most), distribute=shifted(), reader=ExpectedValue()
     )
 
 

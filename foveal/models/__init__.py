@@ -95,6 +95,7 @@ from .parts._image_spec import AbstractImageEncoderSpec as AbstractImageEncoderS
 from .parts._recurrent_spec import (
     AbstractCellSpec as AbstractCellSpec,
     DeepCellSpec as DeepCellSpec,
+    NTMCellSpec as NTMCellSpec,
     RecurrentSpec as RecurrentSpec,
     WindowCellSpec as WindowCellSpec,
 )

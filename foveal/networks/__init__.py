@@ -63,6 +63,7 @@ from .recurrent._stacks import (
     recurrent_stack as recurrent_stack,
 )
 from .recurrent._tree import TreeEncoder as TreeEncoder
+from .recurrent._turing import NTMCell as NTMCell
 from .recurrent._window import WindowCell as WindowCell
 from .search._stepping import DecoderStepper as DecoderStepper
 from .search._stepping_state import SearchStep as SearchStep

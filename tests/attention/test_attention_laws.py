@@ -28,6 +28,7 @@ from foveal.attention import (
     path_attention,
     scaled_dot_scorer,
     segment_attention,
+    shift_attention,
     sigmoid_attention,
     softmax_attention,
     sparsemax_attention,
@@ -45,6 +46,7 @@ from foveal.attention._readers import (
 )
 from foveal.attention._scorers import LocalScorer
 from foveal.attention._structured_scorers import ArcScorer, SelectionScorer, StepScorer
+from foveal.attention.history._shift import ShiftScorer
 from foveal.distributions import (
     AbstractDistribution,
     Alignment,
@@ -74,6 +76,7 @@ SCORERS = {
     "path": lambda: PathScorer(BilinearScorer(4, 6)),
     "scaled dot": lambda: scaled_dot_scorer(4),
     "selection": lambda: SelectionScorer(BilinearScorer(4, 6)),
+    "shift": lambda: ShiftScorer(AdditiveScorer(4, 6, 5), 4),
     "step": lambda: StepScorer(BilinearScorer(4, 6), 6),
     "step, no repeat": lambda: StepScorer(BilinearScorer(4, 6), 6, repeat=False),
 }
@@ -135,6 +138,7 @@ ATTENTIONS = {
     "segment": lambda: segment_attention(4, 6),
     "segment, total 2": lambda: segment_attention(4, 6, total=2.0),
     "sigmoid": lambda: sigmoid_attention(4, 6),
+    "shift": lambda: shift_attention(4, 6),
     "softmax": lambda: softmax_attention(4, 6),
     "softmax, bilinear": lambda: softmax_attention(4, 6, BilinearScorer(4, 6)),
     "sparsemax": lambda: sparsemax_attention(4, 6),

@@ -54,7 +54,7 @@ def test_weights_equal_a_loop_over_the_equation() -> None:
         found.append(weights)
     unrolled = decoder.unroll(TOKENS, memory)
     torch.testing.assert_close(unrolled.weights, torch.cat(found, 1))
-    torch.testing.assert_close(unrolled.state.covered, covered.squeeze(1))
+    torch.testing.assert_close(unrolled.state.history, covered.squeeze(1))
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -72,10 +72,10 @@ def test_padded_tokens_add_no_coverage(form: dict[str, Any]) -> None:
     decoder, mask = decoder_of(**form), torch.tensor([[True] * 4, [True, True, False, False]])
     padded = decoder.unroll(TOKENS, memory_of(), mask)
     short = decoder.unroll(TOKENS[:, :2], memory_of())
-    assert padded.state.covered is not None
-    assert short.state.covered is not None
-    torch.testing.assert_close(padded.state.covered[1], short.state.covered[1])
-    torch.testing.assert_close(padded.state.covered.sum(-1), torch.tensor([4.0, 2.0]))
+    assert padded.state.history is not None
+    assert short.state.history is not None
+    torch.testing.assert_close(padded.state.history[1], short.state.history[1])
+    torch.testing.assert_close(padded.state.history.sum(-1), torch.tensor([4.0, 2.0]))
 
 
 def test_the_weight_of_the_coverage_is_trained() -> None:

@@ -40,6 +40,7 @@ from foveal.networks import (
     LearnedStateBridge,
     LSTMCell,
     NoBridge,
+    NTMCell,
     PlainDecoder,
     RecurrentStack,
     RecursiveEncoder,
@@ -81,6 +82,12 @@ def test_a_cell_obeys_the_laws(cell: type[AbstractCell]) -> None:
 def test_a_window_cell_obeys_the_laws(context: int) -> None:
     torch.manual_seed(0)
     check_cell(WindowCell(3, 4, context))
+
+
+@pytest.mark.parametrize("num_heads", [1, 2])
+def test_a_turing_machine_obeys_the_laws(num_heads: int) -> None:
+    torch.manual_seed(0)
+    check_cell(NTMCell(3, 4, num_rows=5, row_size=2, num_heads=num_heads))
 
 
 def text_encoder(**options: Any) -> TextEncoder:

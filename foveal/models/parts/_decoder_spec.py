@@ -7,7 +7,7 @@ from typing import Literal, TypedDict, final
 from torch import nn
 from typing_extensions import override
 
-from ...attention import Attention, CoverageScorer
+from ...attention import Attention, CoverageScorer, shift_attention
 from ...errors import ValueRangeError
 from ...networks import (
     AbstractBridge,
@@ -119,6 +119,12 @@ class DecoderSpec(AbstractRecurrentSpec, AbstractDecoderSpec):
         False,
         "scores read the attention that each position has received (coverage, See et al. 2017); slower",
     )
+    shift: int = setting(
+        0,
+        "the attention moves from its previous weights by at most this many positions (location addressing, Graves et "
+        "al. 2014); 0: it does not read them; slower",
+        at_least=0,
+    )
 
     @property
     @override
@@ -158,7 +164,9 @@ class DecoderSpec(AbstractRecurrentSpec, AbstractDecoderSpec):
                 vector_size=vector_size,
             )
         reading = _Reading(
-            attention=self._covering(self.attention.build(self.hidden_size, value_size)),
+            attention=self._with_history(
+                self.attention.build(self.hidden_size, value_size), value_size
+            ),
             value_size=value_size,
             copy=self.copy,
         )
@@ -168,11 +176,13 @@ class DecoderSpec(AbstractRecurrentSpec, AbstractDecoderSpec):
         decoder = InputFeedingDecoder if self.input_feeding else AttentionDecoder
         return decoder(**parts, **reading, vector_size=vector_size)
 
-    def _covering(self, built: Attends) -> Attends:
-        """Return the attention, whose scores read its coverage if the spec says so."""
-        if not self.coverage:
+    def _with_history(self, built: Attends, value_size: int) -> Attends:
+        """Return the attention, whose scores read its coverage or its previous weights if the spec says so."""
+        if not self.coverage and not self.shift:
             return built
         assert isinstance(built, Attention)
+        if self.shift:
+            return shift_attention(self.hidden_size, value_size, built.scorer, most=self.shift)
         return Attention(
             scorer=CoverageScorer(built.scorer), distribute=built.distribute, reader=built.reader
         )
@@ -206,6 +216,13 @@ class DecoderSpec(AbstractRecurrentSpec, AbstractDecoderSpec):
             raise ValueRangeError(
                 f"DecoderSpec: coverage is a feature of the score of each position, got attention {kind}. "
                 f"Choose softmax or sparsemax attention, or set coverage to false."
+            )
+        if self.shift and (self.coverage or not isinstance(self.attention, SoftmaxSpec)):
+            kind = "none" if self.attention is None else self.attention.kind
+            raise ValueRangeError(
+                f"DecoderSpec: shift moves the weights of softmax attention without coverage, got attention {kind} and "
+                f"coverage {str(self.coverage).lower()}. Choose softmax attention and set coverage to false, or set "
+                f"shift to 0."
             )
         if self.attend == "before" and self.input_feeding:
             raise ValueRangeError(

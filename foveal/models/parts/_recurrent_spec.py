@@ -11,6 +11,7 @@ from ...networks import (
     ElmanCell,
     GRUCell,
     LSTMCell,
+    NTMCell,
     RecurrentStack,
     WindowCell,
     recurrent_stack,
@@ -85,11 +86,27 @@ class DeepCellSpec(AbstractCellSpec):
         )
 
 
+@final
+@dataclass(frozen=True, kw_only=True, slots=True)
+class NTMCellSpec(AbstractCellSpec):
+    """A Neural Turing Machine: an LSTM that reads and writes a memory of rows (Graves et al. 2014)."""
+
+    kind: Literal["ntm"] = "ntm"
+    num_rows: int = setting(128, "number of rows, more than a sequence has tokens", at_least=3)
+    row_size: int = setting(20, "width of a row", at_least=1)
+    num_heads: int = setting(1, "number of read heads, and of write heads", at_least=1)
+
+    @override
+    def build(self, input_size: int, hidden_size: int) -> AbstractCell:
+        """Build the cell."""
+        return NTMCell(input_size, hidden_size, self.num_rows, self.row_size, self.num_heads)
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AbstractRecurrentSpec:
     """The recurrent layers of encoders, decoders and language models."""
 
-    cell: CellName | WindowCellSpec | DeepCellSpec | AbstractCellSpec = setting(
+    cell: CellName | WindowCellSpec | DeepCellSpec | NTMCellSpec | AbstractCellSpec = setting(
         "lstm", "kind of recurrent cell"
     )
     hidden_size: int = setting(256, "width of a layer's state, in each direction", at_least=1)

@@ -28,10 +28,10 @@ from ...attention import Attended, Memory
 from ...attention._hierarchical import HierarchicalAttended
 from ...batch_invariant import Linear
 from .._bridges import summarized
-from ._covering import coverage_after, first_coverage, memory_at
 from ._decoder import Attends
 from ._fed_steps import FedSteps, carried, real_items, shared
-from ._steps import DecoderState, Step, TeacherForced
+from ._history import first_history, history_after, memory_at
+from ._steps import DecoderState, Reading, Step, TeacherForced
 from ._vector_decoder import AbstractRecurrentVectorDecoder, VectorDecoderParts
 
 
@@ -86,7 +86,7 @@ class BahdanauDecoder(AbstractRecurrentVectorDecoder):
 
     @override
     def start(self, memory: Memory) -> DecoderState:
-        return super().start(memory)._replace(covered=first_coverage(self.attention, memory))
+        return super().start(memory)._replace(history=first_history(self.attention, memory))
 
     @override
     def fed(self, state: DecoderState) -> tuple[Tensor, ...]:
@@ -146,8 +146,11 @@ class BahdanauDecoder(AbstractRecurrentVectorDecoder):
         hidden, layers = self.stack.step(self._joined(embedded, memory, context), state.layers)
         vectors = self.dropout(self.vectors(hidden, embedded, context)).unsqueeze(-2)
         log_probs = self.log_probs(vectors, (attended,), memory).squeeze(-2)
-        after = DecoderState(layers, covered=coverage_after(state, attended))
+        after = DecoderState(layers, history=self._history_after(state, attended))
         return Step(after, log_probs, attended)
+
+    def _history_after(self, state: DecoderState, reading: Reading) -> Tensor | None:
+        return history_after(self.attention, state, reading.weights.squeeze(-2))
 
     @override
     def _teach(
@@ -163,7 +166,7 @@ class BahdanauDecoder(AbstractRecurrentVectorDecoder):
             reading = self.attend(state, memory)
             context = reading.context.squeeze(-2)
             hidden, layers = steps.step(number, context, state.layers)
-            after = DecoderState(layers, covered=coverage_after(state, reading))
+            after = DecoderState(layers, history=self._history_after(state, reading))
             state = after if real is None else carried(real, after, state)
             outputs.append(hidden)
             contexts.append(context)

@@ -22,10 +22,10 @@ from torch import Tensor
 from typing_extensions import override
 
 from ...attention import Attended, Attention, HierarchicalAttention, Memory, MultiHead
-from ...attention._coverage import with_coverage
+from ...attention.history._history import with_history
 from ...batch_invariant import Linear
 from .._bridges import summarized
-from ._covering import coverage_after, coverages, first_coverage, memory_at
+from ._history import first_history, histories, history_after, memory_at
 from ._recurrent_decoder import DecoderParts
 from ._steps import DecoderState, Reading, Step, TeacherForced
 from ._vector_decoder import AbstractRecurrentVectorDecoder, VectorDecoderParts
@@ -62,8 +62,9 @@ class AbstractDecoder(AbstractRecurrentVectorDecoder):
         vectors = self.dropout(vectors)
         readings = () if attended is None else (attended,)
         log_probs = self.log_probs(vectors, readings, memory).squeeze(-2)
-        covered = coverage_after(state, attended)
-        after = DecoderState(layers, self.own(vectors.squeeze(-2)), covered)
+        weights = None if attended is None else attended.weights.squeeze(-2)
+        history = self._history_after(state, weights)
+        after = DecoderState(layers, self.own(vectors.squeeze(-2)), history)
         return Step(after, log_probs, attended)
 
     def own(self, vector: Float[Tensor, "*batch A"]) -> Any:
@@ -85,15 +86,19 @@ class AbstractDecoder(AbstractRecurrentVectorDecoder):
         state = self.start(memory) if state is None else state
         tokens = tokens if mask is None else tokens.masked_fill(~mask, 0)
         hidden, layers = self.stack(self._input(tokens, memory), mask, state.layers)
-        before, covered = self._coverages(hidden, memory, mask, state)
-        vectors, reading = self.read(hidden, with_coverage(memory, before))
+        before, history = self._histories(hidden, memory, mask, state)
+        vectors, reading = self.read(hidden, with_history(memory, before))
         attended = () if reading is None else (reading,)
-        return TeacherForced(self.dropout(vectors), attended, DecoderState(layers, covered=covered))
+        return TeacherForced(self.dropout(vectors), attended, DecoderState(layers, history=history))
 
-    def _coverages(
+    def _history_after(self, state: DecoderState, weights: Tensor | None) -> Tensor | None:
+        """Return the history of the attention after a step with weights `(*batch, S)`, if it has any."""
+        del state, weights
+
+    def _histories(
         self, hidden: Tensor, memory: Memory, mask: Tensor | None, state: DecoderState
     ) -> tuple[Tensor | None, Tensor | None]:
-        """Return the coverage before each step `(*batch, T, S)` and after the last, if the attention reads it."""
+        """Return the history before each step `(*batch, T, S)` and after the last, if the attention has any."""
         del hidden, memory, mask, state
         return None, None
 
@@ -168,15 +173,19 @@ class AbstractAttentionDecoder(AbstractDecoder):
 
     @override
     def start(self, memory: Memory) -> DecoderState:
-        return super().start(memory)._replace(covered=first_coverage(self.attention, memory))
+        return super().start(memory)._replace(history=first_history(self.attention, memory))
 
     @override
-    def _coverages(
+    def _history_after(self, state: DecoderState, weights: Tensor | None) -> Tensor | None:
+        return history_after(self.attention, state, weights)
+
+    @override
+    def _histories(
         self, hidden: Tensor, memory: Memory, mask: Tensor | None, state: DecoderState
     ) -> tuple[Tensor | None, Tensor | None]:
-        if state.covered is None:
+        if state.history is None:
             return None, None
-        return coverages(self.attention, hidden, memory, mask, state.covered)
+        return histories(self.attention, hidden, memory, mask, state.history)
 
     @override
     def read(

@@ -76,7 +76,7 @@ def carried(real: Tensor, after: DecoderState, before: DecoderState) -> DecoderS
     real = real.unsqueeze(-1)
     layers = (carry(real, new, old) for new, old in zip(after.layers, before.layers, strict=True))
     own = None if after.own is None else torch.where(real, after.own, before.own)
-    covered = after.covered
-    if covered is not None and before.covered is not None:
-        covered = torch.where(real, covered, before.covered)
-    return DecoderState(tuple(layers), own, covered)
+    history = after.history
+    if history is not None and before.history is not None:
+        history = torch.where(real, history, before.history)
+    return DecoderState(tuple(layers), own, history)

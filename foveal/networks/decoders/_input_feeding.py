@@ -18,9 +18,9 @@ from torch import Tensor
 from typing_extensions import override
 
 from ...attention import Memory
-from ._covering import coverage_after, memory_at
 from ._decoder import AbstractAttentionDecoder, Attends
 from ._fed_steps import FedSteps, carried, real_items, shared
+from ._history import history_after, memory_at
 from ._steps import DecoderState, TeacherForced
 from ._vector_decoder import VectorDecoderParts
 
@@ -96,7 +96,8 @@ class InputFeedingDecoder(AbstractAttentionDecoder):
             hidden, layers = steps.step(number, state.own, state.layers)
             read, reading = self.read(hidden.unsqueeze(-2), memory_at(state, memory))
             vector = self.dropout(read).squeeze(-2)
-            after = DecoderState(layers, vector, coverage_after(state, reading))
+            history = history_after(self.attention, state, reading.weights.squeeze(-2))
+            after = DecoderState(layers, vector, history)
             state = after if real is None else carried(real, after, state)
             vectors.append(vector)
             attended.append(reading)

@@ -36,8 +36,8 @@ class DecoderState(NamedTuple):
     # Not a type parameter: beartype 0.23, which checks shapes in the tests, rejects a generic NamedTuple, and
     # pytree, which checkpoints use to save the state, does not support dataclasses.
     own: Any = None
-    # Sum of the attention weights of all steps so far, for an attention that reads its coverage.
-    covered: Float[Tensor, "*batch S"] | None = None
+    # What the attention keeps of the weights of earlier steps, if its scores read it: their sum, or the last weights.
+    history: Float[Tensor, "*batch S"] | None = None
 
     def map(self, function: Callable[[Tensor], Tensor]) -> "DecoderState":
         """Apply a function to every tensor, without a generic tree map: every step of beam search calls it.
@@ -54,7 +54,7 @@ class DecoderState(NamedTuple):
         elif own is not None:
             own = type(own)(*(None if part is None else function(part) for part in own))
         layers = tuple(map_state(function, layer) for layer in self.layers)
-        return DecoderState(layers, own, None if self.covered is None else function(self.covered))
+        return DecoderState(layers, own, None if self.history is None else function(self.history))
 
 
 class Step(NamedTuple):

@@ -38,13 +38,13 @@ from ...attention._scorers import scores_of
 from ...distributions import Categorical
 from ...errors import ShapeError, ValueRangeError
 from ..decoders._bahdanau import BahdanauDecoder
-from ..decoders._covering import reads_coverage
 from ..decoders._decoder import (
     AbstractAttentionDecoder,
     AbstractDecoder,
     Attends,
     AttentionDecoder,
 )
+from ..decoders._history import history_scorer
 from ..decoders._input_feeding import InputFeedingDecoder
 from ..decoders._steps import Reading
 from ..decoders._token_decoder import AbstractTokenDecoder
@@ -143,8 +143,8 @@ def mean_weights(attention: Attends, reading: Reading) -> Float[Tensor, "B K S"]
 
 def prepare_read(decoder: AbstractDecoder, *, half: bool) -> AbstractRead:
     """Return the prepared form, if the decoder has one."""
-    if isinstance(decoder, AttentionDecoder | InputFeedingDecoder) and not reads_coverage(
-        decoder.attention
+    if isinstance(decoder, AttentionDecoder | InputFeedingDecoder) and (
+        history_scorer(decoder.attention) is None
     ):
         attention = decoder.attention
         if isinstance(attention, Attention) and isinstance(attention.reader, _LINEAR):

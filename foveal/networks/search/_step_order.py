@@ -15,12 +15,13 @@ from torch import Tensor
 from typing_extensions import override
 
 from ...attention import Memory
-from ...attention._coverage import with_coverage
+from ...attention.history._history import with_history
 from ..decoders._bahdanau import BahdanauDecoder
 from ..decoders._decoder import AbstractDecoder
+from ..decoders._history import history_after
 from ..decoders._steps import DecoderState
 from ._advancing import prepare_advance
-from ._reading import context_with, mean_weights, prepare_read
+from ._reading import attention_of, context_with, mean_weights, prepare_read
 
 
 class StepVectors(NamedTuple):
@@ -73,8 +74,9 @@ class AttendAfter(AbstractSteps):
         self, state: DecoderState, tokens: Tensor, memory: Memory, forced: Tensor | None
     ) -> StepVectors:
         hidden, layers = self._advance.advance(state, tokens, memory)
-        vectors, weights = self._read.read(hidden, with_coverage(memory, state.covered), forced)
-        after = DecoderState(layers, self._decoder.own(vectors), _coverage(state, weights))
+        vectors, weights = self._read.read(hidden, with_history(memory, state.history), forced)
+        history = history_after(attention_of(self._decoder), state, weights)
+        after = DecoderState(layers, self._decoder.own(vectors), history)
         return StepVectors(vectors, weights, after)
 
     @override
@@ -102,25 +104,16 @@ class AttendBefore(AbstractSteps):
         decoder, weights = self._decoder, forced
         if weights is None:
             queries = self.queries(state, tokens, memory)
-            reading = decoder.attention(queries, with_coverage(memory, state.covered))
+            reading = decoder.attention(queries, with_history(memory, state.history))
             context, weights = reading.context, mean_weights(decoder.attention, reading)
         else:
             context = context_with(decoder.attention, weights, memory)
         before = decoder.with_context(state, context)
         hidden, layers = self._advance.advance(before, tokens, memory)
         vectors = decoder.vectors(hidden, decoder.embedding(tokens), context)
-        after = DecoderState(layers, covered=_coverage(state, weights))
+        after = DecoderState(layers, history=history_after(decoder.attention, state, weights))
         return StepVectors(vectors, weights, after)
 
     @override
     def queries(self, state: DecoderState, tokens: Tensor, memory: Memory) -> Tensor:
         return state.layers[-1].hidden
-
-
-def _coverage(
-    before: DecoderState, weights: Float[Tensor, "B K S"] | None
-) -> Float[Tensor, "B K S"] | None:
-    """Return the coverage after a step, if the attention reads it."""
-    if before.covered is None or weights is None:
-        return None
-    return before.covered + weights

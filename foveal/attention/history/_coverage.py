@@ -6,15 +6,16 @@ Axes: *batch any leading shape, Q queries, S positions.
 References: Tu et al. 2016; See et al. 2017, eq. 10 to 13.
 """
 
-from typing import Any, NamedTuple, final
+from typing import final
 
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from typing_extensions import override
 
-from ._memory import Memory
-from ._scorers import AbstractScorer, scores_of
+from .._memory import Memory
+from .._scorers import AbstractScorer
+from ._history import AbstractHistoryScorer
 
 
 def coverage(weights: Float[Tensor, "*batch Q S"]) -> Float[Tensor, "*batch Q S"]:
@@ -51,21 +52,14 @@ def coverage_loss(
     return (again if mask is None else torch.where(mask, again, 0.0)).sum(-1)
 
 
-class CoveredKeys(NamedTuple):
-    """The keys of the inner scorer, and the coverage of each position before each query; None before the first."""
-
-    inner: Any
-    covered: Float[Tensor, "*batch Q S"] | None = None
-
-
 @final
-class CoverageScorer(AbstractScorer):
+class CoverageScorer(AbstractHistoryScorer):
     """Adds a learned multiple of the coverage to the scores of another scorer.
 
         score[q, s] = inner score[q, s] + w * coverage[q, s]
 
     The coverage of a step is known only after the earlier steps, so a decoder attends with one step at a time. Before
-    each step it replaces the coverage in the keys of the memory: `keys._replace(covered=...)`.
+    each step it replaces the coverage in the keys of the memory: `keys._replace(history=...)`.
 
     Args:
         inner: Scorer whose potentials are one tensor of scores.
@@ -78,41 +72,24 @@ class CoverageScorer(AbstractScorer):
         Parameter containing:
         tensor(-2., requires_grad=True)
         >>> keys = scorer.remember(torch.eye(2))
-        >>> scorer(torch.ones(1, 2), keys._replace(covered=torch.tensor([[1.0, 0.0]])))[0].tolist()
+        >>> scorer(torch.ones(1, 2), keys._replace(history=torch.tensor([[1.0, 0.0]])))[0].tolist()
         [[-1.0, 1.0]]
     """
 
     def __init__(self, inner: AbstractScorer) -> None:
-        super().__init__()
-        self.inner = inner
+        super().__init__(inner)
         self.weight = nn.Parameter(torch.zeros(()))
 
     @override
-    def remember(self, values: Float[Tensor, "*batch S V"]) -> CoveredKeys:
-        return CoveredKeys(self.inner.remember(values))
+    def first(self, memory: Memory) -> Float[Tensor, "*batch S"]:
+        return memory.values.new_zeros(memory.values.shape[:-1])
 
     @override
-    def forward(
-        self, query: Float[Tensor, "*batch Q D"], keys: CoveredKeys
+    def after(self, history: Tensor, weights: Tensor) -> Float[Tensor, "*batch S"]:
+        return history + weights
+
+    @override
+    def combine(
+        self, scores: Tensor, query: Tensor, history: Tensor | None
     ) -> tuple[Float[Tensor, "*batch Q S"]]:
-        """Compute the scores, given the coverage.
-
-        Args:
-            query: Queries, usually one.
-            keys: Keys, as `remember` returns them, with the coverage before each query.
-
-        Returns:
-            A tuple of one tensor, the scores.
-
-        Raises:
-            ShapeError: The inner scorer returns several tensors.
-        """
-        scores = scores_of(self.inner, query, keys.inner)
-        return (scores if keys.covered is None else scores + self.weight * keys.covered,)
-
-
-def with_coverage(memory: Memory, covered: Float[Tensor, "*batch Q S"] | None) -> Memory:
-    """Return a memory for the next step of an attention with coverage; the same memory if there is none."""
-    if covered is None:
-        return memory
-    return memory._replace(keys=memory.keys._replace(covered=covered))
+        return (scores if history is None else scores + self.weight * history,)
