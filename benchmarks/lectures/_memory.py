@@ -91,6 +91,7 @@ def _shown(case: str, folder: Path) -> Iterator[Shown]:
 
 def _heads(cell: NTMCell, inputs: Tensor, example: Example) -> Iterator[Shown]:
     """Yield the weights of the write head and of the read head over the rows, up to the last row in use."""
+    assert isinstance(example.source, str)
     states = list[CellState]()
     for vector in inputs:
         states.append(cell(vector, states[-1] if states else cell.start([])))
