@@ -32,6 +32,7 @@ from recipes import (
     sentence_trees,
     shakespeare_units,
     side_by_side,
+    spoken_digits,
     summarization,
     transformer,
     tree_transduction,
@@ -59,6 +60,7 @@ from . import (
     _self_attention_lm,
     _sentence_trees,
     _side_by_side,
+    _spoken_digits,
     _summarization,
     _transformer_models,
     _translation,
@@ -106,6 +108,9 @@ EXPERIMENTS = {
     _en_fr.NAME: Experiment(en_fr.recipe, en_fr.CASES, (1, 2, 3), _en_fr.score),
     _side_by_side.NAME: Experiment(
         side_by_side.recipe, side_by_side.CASES, (1,), _side_by_side.score
+    ),
+    _spoken_digits.NAME: Experiment(
+        spoken_digits.recipe, spoken_digits.CASES, (1, 2, 3), _spoken_digits.score
     ),
     _units.NAME: Experiment(shakespeare_units.recipe, shakespeare_units.CASES, (1,), _units.score),
 }

@@ -47,6 +47,7 @@ from ._tagger import (
     Tagger as Tagger,
     TaggerSpec as TaggerSpec,
 )
+from ._transcriber import Transcriber as Transcriber, TranscriberSpec as TranscriberSpec
 from ._transformer_language_model import (
     TransformerLanguageModelSpec as TransformerLanguageModelSpec,
 )
@@ -92,6 +93,7 @@ from .parts._encoder_specs import (
 from .parts._given_heads_spec import GivenHeadsSpec as GivenHeadsSpec
 from .parts._heads_spec import HeadsSpec as HeadsSpec
 from .parts._image_spec import AbstractImageEncoderSpec as AbstractImageEncoderSpec
+from .parts._pyramidal_spec import PyramidalEncoderSpec as PyramidalEncoderSpec
 from .parts._recurrent_spec import (
     AbstractCellSpec as AbstractCellSpec,
     DeepCellSpec as DeepCellSpec,

@@ -35,6 +35,7 @@ from .encoders._hugging_face import (
     HuggingFaceTextEncoder as HuggingFaceTextEncoder,
 )
 from .encoders._image_encoder import ImageEncoder as ImageEncoder
+from .encoders._pyramidal import PyramidalEncoder as PyramidalEncoder
 from .encoders._self_attentive import (
     GivenHeadsEncoder as GivenHeadsEncoder,
     SelfAttentiveEncoder as SelfAttentiveEncoder,

@@ -55,3 +55,8 @@ from .pictures._visual_question_answering import (
     VisualQuestionAnswering as VisualQuestionAnswering,
     VisualQuestionAnsweringSpec as VisualQuestionAnsweringSpec,
 )
+from .speech._masking import SpecAugmentSpec as SpecAugmentSpec
+from .speech._transcription import (
+    Transcription as Transcription,
+    TranscriptionSpec as TranscriptionSpec,
+)

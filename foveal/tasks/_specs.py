@@ -12,6 +12,7 @@ from .pictures._captioning import CaptioningSpec
 from .pictures._image_classification import ImageClassificationSpec
 from .pictures._video_classification import VideoClassificationSpec
 from .pictures._visual_question_answering import VisualQuestionAnsweringSpec
+from .speech._transcription import TranscriptionSpec
 
 TaskSpec = (
     TransductionSpec
@@ -25,5 +26,6 @@ TaskSpec = (
     | VisualQuestionAnsweringSpec
     | ImageClassificationSpec
     | VideoClassificationSpec
+    | TranscriptionSpec
     | AbstractTaskSpec
 )

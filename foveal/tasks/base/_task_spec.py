@@ -18,6 +18,7 @@ class Inputs(NamedTuple):
     second: bool = False  # a second text
     features: bool = False
     picture: bool = False
+    audio: bool = False  # the picture is the spectrogram of a recording
 
 
 _TEXT = Inputs()

@@ -1,0 +1,72 @@
+"""Strings of spoken digits: word error rates with new speakers and on another corpus, and errors of forced alignment.
+
+results/spoken_digits.json
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from statistics import mean
+
+from foveal.bundles import load_bundle
+from foveal.data import Example
+from foveal.datasets import data_folder
+from foveal.tasks import Transcription
+from recipes import spoken_digits
+
+from ..records._fitting import Cost, fitted
+from ..results import Results, Row, digests
+from ._comparison import mean_row, spec_of
+
+NAME = "spoken_digits"
+PARTS = {"test": "new speakers", "shift": "other corpus"}
+
+
+def score(cases: Sequence[str], seeds: Sequence[int], runs: Path, results: Path) -> None:
+    """Write results/spoken_digits.json for the cases that were fitted with all seeds."""
+    rows, specs = list[Row](), dict[str, object]()
+    for case in cases:
+        folders = fitted(runs, NAME, case, seeds)
+        if folders:
+            specs[case] = spec_of(spoken_digits.recipe(case))
+            rows += _rows(case, folders, seeds)
+    made = Results.here(f"python -m benchmarks.lectures score {NAME}")
+    files = sorted((data_folder() / "audio_digits").rglob("*.flac"))
+    data = digests(files, data_folder())
+    replace(made.with_rows(rows), data=data, spec=specs).save(results / f"{NAME}.json")
+
+
+def _rows(case: str, folders: Sequence[Path], seeds: Sequence[int]) -> Iterator[Row]:
+    tasks = [load_bundle(folder) for folder in folders]
+    for part, about in PARTS.items():
+        examples = list[Example](spoken_digits.part(part))
+        found = [task.evaluate(examples) for task in tasks]
+        wer = [each.value for each in found]
+        print(case, part, [round(value, 2) for value in wer], flush=True)
+        yield mean_row(f"{case}: WER, {about}", wer, "%", seeds)
+        exact = [each.statistics["exact_match"].value for each in found]
+        yield mean_row(f"{case}: strings right, {about}", exact, "%", seeds)
+    if spoken_digits.SYSTEMS[case].get("ctc"):
+        errors = [_boundary_error(task) for task in tasks if isinstance(task, Transcription)]
+        yield mean_row(f"{case}: error of boundaries", errors, "ms", seeds)
+    parameters = sum(weights.numel() for weights in tasks[0].model.parameters())
+    yield Row(name=f"{case}: parameters", value=parameters, unit="", seeds=tuple(seeds))
+    minutes = [Cost.load(folder).processor_minutes for folder in folders]
+    yield mean_row(f"{case}: CPU minutes", minutes, "min", seeds)
+
+
+def _boundary_error(task: Transcription) -> float:
+    """Return the mean distance, in milliseconds, between the middle of each pause and its estimate: the middle between the
+    spans of the digits before and after it.
+    """
+    errors = list[float]()
+    file = Path(spoken_digits.part("test").paths[0])
+    for line in file.read_text(encoding="utf-8").splitlines():
+        name, text, joins = line.split("\t")
+        known = [tuple(map(float, span.split("-"))) for span in joins.split()]
+        found = task.spans(Example(str(file.parent / name), text))
+        pairs = zip(pairwise(known), pairwise(found), strict=True)
+        for ((_, end), (start, _)), (before, after) in pairs:
+            errors.append(abs((end + start) / 2 - (before.end + after.start) / 2))
+    return 1000 * mean(errors)

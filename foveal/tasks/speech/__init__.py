@@ -1,0 +1,1 @@
+"""Tasks whose input is a recording of speech."""

@@ -1,0 +1,84 @@
+"""Recordings as task inputs: from files to padded frames of log-mel features.
+
+A recording is stored as a gray picture, one byte for each frame and band, like the images of other tasks. Predictions must
+not depend on the rest of the batch (docs/decisions/0012), so a recording is padded by its length only.
+
+Axes: B examples, T frames, M mel bands, S positions of the memory.
+"""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import NamedTuple, final
+
+from jaxtyping import Bool, Float, UInt8
+from torch import Tensor
+from torch.nn.functional import pad
+
+from ...attention import Layout
+from ...data import Audio, AudioSpec, read_audio
+from ...data.audio._log_mel import spectrogram
+from ...data.images._pictures import collate_images
+from ..base._size_classes import size_class
+from ..pictures._picture_cache import PictureCache
+
+
+class Heard(NamedTuple):
+    """Frames as model input, from 0 for silence to 1, with a mask that is True on real frames."""
+
+    frames: Float[Tensor, "B T M"]
+    mask: Bool[Tensor, "B T"]
+
+
+@final
+class Spectrograms:
+    """Reads recordings for a task, pads them, and labels the positions of the memory; `step` frames are one position."""
+
+    def __init__(self, spec: AudioSpec, step: int) -> None:
+        self.spec, self.step, self._cache = spec, step, PictureCache()
+
+    def read(self, source: Audio) -> UInt8[Tensor, "1 M T"]:
+        """Return the spectrogram of a recording, padded to whole positions; files are cached."""
+        decoded = partial(self._decoded, source)
+        if isinstance(source.file, bytes):
+            return decoded()
+        return self._cache.get(source.file, decoded)
+
+    def _decoded(self, source: Audio) -> UInt8[Tensor, "1 M T"]:
+        found = spectrogram(read_audio(source.file, self.spec), self.spec)
+        return pad(found, (0, -found.shape[-1] % self.step))
+
+    def settled(self, pictures: Sequence[UInt8[Tensor, "_ _ _"]]) -> Heard:
+        """Collate recordings of one size class, padded to its size."""
+        found = heard(*collate_images(pictures))
+        missing = self.padded(pictures[0]) - found.mask.shape[-1]
+        return Heard(pad(found.frames, (0, 0, 0, missing)), pad(found.mask, (0, missing)))
+
+    def padded(self, picture: UInt8[Tensor, "1 M T"]) -> int:
+        """Return the number of frames of a padded recording."""
+        return self.step * size_class(self.num_places(picture))
+
+    def num_places(self, picture: UInt8[Tensor, "1 M T"]) -> int:
+        """Return the number of positions of a recording."""
+        return picture.shape[-1] // self.step
+
+    def places(self, mask: Bool[Tensor, "B T"]) -> Bool[Tensor, "B S"]:
+        """Return a mask of the real positions of the memory."""
+        return mask[:, :: self.step]
+
+    @property
+    def seconds(self) -> float:
+        """Return the duration of a position."""
+        return self.step * self.spec.hop / self.spec.rate
+
+    def layout(self, picture: UInt8[Tensor, "1 M T"]) -> Layout:
+        """Return one row of positions, which divides the spectrogram evenly."""
+        return Layout("grid", 1, self.num_places(picture))
+
+    def names(self, picture: UInt8[Tensor, "1 M T"]) -> tuple[str, ...]:
+        """Return the time at which each position starts."""
+        return tuple(f"{n * self.seconds:.2f} s" for n in range(self.num_places(picture)))
+
+
+def heard(pictures: Float[Tensor, "B 1 M T"], mask: Bool[Tensor, "B M T"]) -> Heard:
+    """Turn spectrograms into frames, low frequencies first."""
+    return Heard(pictures[:, 0].flip(1).transpose(1, 2), mask[:, 0])

@@ -1,0 +1,426 @@
+r"""Transcription: generate the text of a recording of speech, with attention, with CTC, or with both.
+
+    loss = - (1 - ctc) sum over t of log p(y_t | y_<t, x)  - ctc log p_ctc(y | x)
+
+A prediction ranks the texts that attention finds by the same sum of both log-probabilities; with ctc = 1, a prefix search
+finds them. The source of an example is an `Audio`.
+
+References: Chan et al. 2016 (listen, attend and spell); Watanabe et al. 2017 (attention and CTC in one model).
+
+Axes: B examples, T target positions, S positions of the memory, L labels.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import Literal, NamedTuple, final
+
+import numpy as np
+import torch
+from jaxtyping import Float, UInt8
+from torch import Tensor
+from typing_extensions import override
+
+from ...attention import AttentionTrace, Layout
+from ...data import (
+    END,
+    Audio,
+    AudioSpec,
+    Encoded,
+    Example,
+    Seq2SeqBatch,
+    TokenizerSpec,
+    Vocabulary,
+    WhitespaceSpec,
+    collate_pictures,
+    collate_seq2seq,
+)
+from ...data._batches import PictureBatch, move
+from ...data.vocabularies._tally import Symbols, Tally, rare
+from ...data.vocabularies._vocabularies import Lengths, Vocabularies, required_target, trained
+from ...decoding import ctc_beam_search
+from ...distributions import Alignment
+from ...errors import ValueRangeError
+from ...metrics import AbstractMetricSpec
+from ...metrics._metrics import exact_match, word_error_rate
+from ...metrics._statistics import Statistics
+from ...models import Transcriber, TranscriberSpec
+from ...models._transcriber import BLANK, num_needed
+from ...specs import setting
+from ..base._answering import Answers, Search
+from ..base._evaluation import MainMetric
+from ..base._prediction import Loss, PredictionSpec
+from ..base._searching import Reading, searcher
+from ..base._size_classes import by_class
+from ..base._task_spec import AbstractTaskSpec, Inputs
+from ..explaining._explanation import Explanation, Way, explanation_of
+from ..explaining._written import AbstractExplainedWriting
+from ._masking import SpecAugmentSpec, masked
+from ._spectrograms import Heard, Spectrograms, heard
+
+_IMPOSSIBLE = -1e4  # log-probability of a text that has more labels than positions
+
+
+class Span(NamedTuple):
+    """The time span of a token in a recording."""
+
+    token: str
+    start: float  # in seconds
+    end: float
+    confidence: float  # mean probability that the token is emitted during the span
+
+
+@final
+class Transcription(AbstractExplainedWriting[Transcriber, "TranscriptionSpec"]):
+    """Transcription of recordings with a pyramidal encoder, and attention, CTC or both."""
+
+    @property
+    @override
+    def main_metric(self) -> MainMetric:
+        return MainMetric("wer", False)
+
+    @override
+    def encode(self, example: Example) -> Encoded:
+        target = self.spec.target.encode(required_target(example))
+        return Encoded([], self._target.encode(target), picture=self.spectrogram(example))
+
+    @override
+    def collate(self, examples: Sequence[Encoded]) -> PictureBatch:
+        return collate_pictures(examples, collate_seq2seq)
+
+    @override
+    def source_of(self, batch: PictureBatch) -> Heard:
+        source, augment = heard(*batch.for_each()), self.spec.augment
+        return source if augment is None or not self.model.training else masked(source, augment)
+
+    @override
+    def text_of(self, batch: PictureBatch) -> Seq2SeqBatch:
+        assert isinstance(batch.text, Seq2SeqBatch)
+        return batch.text
+
+    @override
+    def with_text(self, batch: PictureBatch, text: Seq2SeqBatch) -> PictureBatch:
+        return replace(batch, text=text)
+
+    @override
+    def loss(self, batch: PictureBatch, state: None = None) -> Loss:
+        """Compute the loss, summed over target tokens, including the end token."""
+        batch = move(batch, self.device)
+        text, weight = self.text_of(batch), self.spec.ctc
+        memory = self.model.encode(*self.source_of(batch))
+        scored = self.model.decoder.score(
+            text.tokens,
+            text.targets,
+            memory,
+            text.mask,
+            label_smoothing=self.spec.label_smoothing,
+        )
+        total, count = scored.loss.sum(), text.mask.sum()
+        if not weight:
+            return Loss(total, count)
+        labels, mask = text.targets[:, :-1], text.mask[:, 1:]  # without the end token
+        labels = labels.masked_fill(~mask, BLANK)
+        assert memory.mask is not None
+        possible = num_needed(labels, mask) <= memory.mask.sum(-1)
+        few = memory._replace(values=memory.values[possible], mask=memory.mask[possible])
+        ctc = -self.model.ctc(few, labels[possible], mask[possible]).log_partition().sum()
+        parts = {"likelihood": total.detach(), "ctc": ctc.detach()}
+        return Loss((1 - weight) * total + weight * ctc, count, parts)
+
+    @override
+    def symbols(self, example: Example) -> list[str]:
+        """Return the tokens of the target, if it is known: a recording has no tokens."""
+        return [] if example.target is None else self.spec.target.encode(example.target)
+
+    @property
+    @override
+    def known(self) -> Vocabulary:
+        return self._target
+
+    @cached_property
+    def view(self) -> Spectrograms:
+        """Return the view that reads and pads recordings."""
+        return Spectrograms(self.spec.audio, self.spec.model.encoder.step)
+
+    def spectrogram(self, example: Example) -> UInt8[Tensor, "1 M T"]:
+        """Return the recording of an example as model input.
+
+        Args:
+            example: Example whose source is a recording.
+
+        Returns:
+            Log-mel features with values from 0 to 255, high frequencies first.
+        """
+        return self.view.read(example.input_as(Audio))
+
+    @override
+    def picture_seen(self, example: Example) -> UInt8[np.ndarray, "h w c"]:
+        return self.spectrogram(example).movedim(0, -1).numpy()
+
+    @override
+    def named(self, example: Example) -> str:
+        return example.input_as(Audio).name
+
+    @override
+    def read(self, examples: Sequence[Example]) -> Heard:
+        return self._heard(examples)
+
+    @override
+    def reading(self, examples: Sequence[Example], settings: PredictionSpec) -> Reading:
+        source = self._heard(examples)
+        limits = [self._limit(0, settings)] * len(examples)
+        return Reading(source, limits, self.view.places(source.mask))
+
+    def _heard(self, examples: Sequence[Example]) -> Heard:
+        source = self.view.settled([self.spectrogram(example) for example in examples])
+        return Heard(*(part.to(self.device) for part in source))
+
+    @override
+    def size(self, example: Example) -> int:
+        """Return the number of positions of the recording."""
+        return self.view.num_places(self.spectrogram(example))
+
+    def _class(self, example: Example) -> tuple[int, ...]:
+        return (self.view.padded(self.spectrogram(example)),)
+
+    @override
+    def searcher(self) -> Search:
+        return partial(self._search, searcher([self]))
+
+    def _search(
+        self, search: Search, examples: Sequence[Example], settings: PredictionSpec
+    ) -> list[Answers]:
+        ask = partial(self._answers, search, settings)
+        return by_class(ask, examples, self._class, self.least_rows)
+
+    def _answers(
+        self, search: Search, settings: PredictionSpec, examples: Sequence[Example]
+    ) -> list[Answers]:
+        """Answer examples of one size class."""
+        weight = self.spec.ctc
+        if not weight:
+            return search(examples, settings)
+        log_probs = self._position_log_probs(examples)
+        if weight == 1:
+            return [
+                self._by_ctc(example, row, settings)
+                for example, row in zip(examples, log_probs, strict=True)
+            ]
+        found = search(examples, settings)
+        return [self._ranked(each, row) for each, row in zip(found, log_probs, strict=True)]
+
+    def _position_log_probs(self, examples: Sequence[Example]) -> list[Float[Tensor, "S W"]]:
+        """Return the log-probabilities of CTC at the real positions of each recording."""
+        memory = self.model.encode(*self._heard(examples))
+        assert memory.mask is not None
+        log_probs = self.model.position_log_probs(memory)
+        log_probs[..., BLANK + 1 : END + 1] = -torch.inf  # reserved tokens
+        return [row[mask] for row, mask in zip(log_probs, memory.mask, strict=True)]
+
+    def _by_ctc(
+        self, example: Example, log_probs: Float[Tensor, "S W"], settings: PredictionSpec
+    ) -> Answers:
+        found = ctc_beam_search(log_probs, beam_size=settings.beam_size, blank=BLANK)
+        symbols = [self.decode(each.labels, example) for each in found]
+        totals = [each.log_prob for each in found]
+        trace = None
+        if settings.trace and symbols[0]:
+            emitted = _emitted(log_probs, found[0].labels)
+            weights = (emitted / emitted.sum(0, keepdim=True).clamp(min=1e-12)).T.tolist()
+            trace = AttentionTrace(
+                kind="ctc",
+                sources=self.places(example),
+                targets=tuple(symbols[0]),
+                weights=tuple(map(tuple, weights)),
+                layout=self.layout(example),
+            )
+        return Answers([self.text(each) for each in symbols], totals, totals, (), trace)
+
+    def _ranked(self, found: Answers, log_probs: Float[Tensor, "S W"]) -> Answers:
+        """Rank the texts that attention found by both models."""
+        weight = self.spec.ctc
+        totals = [
+            (1 - weight) * total + weight * self._ctc_log_prob(text, log_probs)
+            for text, total in zip(found.outputs, found.log_probs, strict=True)
+        ]
+        order = sorted(range(len(totals)), key=lambda n: -totals[n])
+        outputs, ranked = [found.outputs[n] for n in order], [totals[n] for n in order]
+        if order[:1] == [0]:
+            return found._replace(outputs=outputs, scores=ranked, log_probs=ranked)
+        # Token probabilities and trace belong to the text that attention ranks first.
+        return Answers(outputs, ranked, ranked)
+
+    def _ctc_log_prob(self, text: str, log_probs: Float[Tensor, "S W"]) -> float:
+        labels = self._labels(text)
+        if not len(labels):
+            return log_probs[:, BLANK].sum().item()
+        mask = torch.ones_like(labels, dtype=torch.bool)
+        if int(num_needed(labels[None], mask[None])) > len(log_probs):
+            return _IMPOSSIBLE
+        return max(_IMPOSSIBLE, _aligned(log_probs, labels).log_partition().item())
+
+    def _labels(self, text: str) -> Tensor:
+        return torch.tensor(
+            self._target.encode(self.spec.target.encode(text)), dtype=torch.long, device=self.device
+        )
+
+    def spans(self, example: Example) -> list[Span]:
+        """Align the text of an example with its recording by CTC (forced alignment).
+
+        Args:
+            example: A recording with its text.
+
+        Returns:
+            The time span and the confidence of each token, in order.
+
+        Raises:
+            ValueRangeError: The model has no CTC, or the text has more tokens than the recording has positions.
+        """
+        text = required_target(example)
+        tokens, labels = self.spec.target.encode(text), self._labels(text)
+        if not tokens:
+            return []
+        with self.answering():
+            (log_probs, *_) = self._position_log_probs([example] * self.least_rows)
+        mask = torch.ones_like(labels, dtype=torch.bool)
+        needed = int(num_needed(labels[None], mask[None]))
+        if needed > len(log_probs):
+            raise ValueRangeError(
+                f"Transcription.spans: {len(tokens)} tokens need {needed} positions, got {len(log_probs)} in "
+                f"{self.named(example)}. Check the text, or use fewer factors in the encoder."
+            )
+        log_probs[:, labels] = log_probs[:, labels].clamp(
+            min=_IMPOSSIBLE
+        )  # also for unknown tokens
+        path = _states(_aligned(log_probs, labels).argmax())
+        emitted = _emitted(log_probs, tuple(labels.tolist()))
+        found, seconds = list[Span](), self.view.seconds
+        for number, token in enumerate(tokens):
+            (at,) = path[:, number].nonzero(as_tuple=True)
+            first, last = int(at[0]), int(at[-1])
+            confidence = emitted[first : last + 1, number].mean().item()
+            found.append(Span(token, first * seconds, (last + 1) * seconds, confidence))
+        return found
+
+    @property
+    @override
+    def attends(self) -> bool:
+        return super().attends and self.spec.ctc < 1
+
+    @property
+    @override
+    def is_forcible(self) -> bool:
+        return self.spec.ctc < 1
+
+    @override
+    def explain(self, example: Example, way: Way) -> Explanation:
+        """Explain an answer: the steps of the decoder, or the alignment if the model uses only CTC."""
+        if self.spec.ctc == 1:
+            return explanation_of(self, example, way)
+        return super().explain(example, way)
+
+    @override
+    def layout(self, example: Example) -> Layout:
+        return self.view.layout(self.spectrogram(example))
+
+    @override
+    def places(self, example: Example) -> tuple[str, ...]:
+        return self.view.names(self.spectrogram(example))
+
+    @override
+    def limit(self, example: Example, settings: PredictionSpec | None = None) -> int:
+        return self._limit(0, settings or self.prediction)
+
+    @override
+    def statistics_of(
+        self, references: Sequence[str], outputs: Sequence[str]
+    ) -> Sequence[Statistics]:
+        return word_error_rate(references, outputs), exact_match(references, outputs)
+
+
+def _aligned(log_probs: Float[Tensor, "S W"], labels: Tensor) -> Alignment:
+    return Alignment.ctc(log_probs, labels, blank=BLANK)
+
+
+def _states(moves: Tensor) -> Tensor:
+    """Return for each position and label whether, or with which probability, the label is emitted."""
+    return (moves[1:, :-1, 1] + moves[1:, 1:, 0])[:, 1::2]
+
+
+def _emitted(log_probs: Float[Tensor, "S W"], labels: tuple[int, ...]) -> Float[Tensor, "S L"]:
+    found = _aligned(log_probs, torch.tensor(labels, device=log_probs.device))
+    return _states(found.marginals())
+
+
+@final
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TranscriptionSpec(AbstractTaskSpec[Transcription]):
+    """Transcription: generate the text of a recording of speech."""
+
+    kind: Literal["transcription"] = "transcription"
+    audio: AudioSpec = setting(AudioSpec(), "rate and features of the recordings")
+    target: TokenizerSpec = setting(WhitespaceSpec(), "tokenizer of the target")
+    min_count: int = setting(
+        1, "tokens that are rarer in the training set become unknown", at_least=1
+    )
+    max_vocab_size: int | None = setting(
+        None, "maximum vocabulary size, most frequent tokens first; none: no maximum", at_least=5
+    )
+    model: TranscriberSpec = setting(
+        TranscriberSpec(), "the model that reads the recording and writes the target"
+    )
+    ctc: float = setting(
+        0.0,
+        "weight of CTC in the loss and in the score of a text; 0: only attention, 1: only CTC",
+        at_least=0,
+        at_most=1,
+    )
+    augment: SpecAugmentSpec | None = setting(
+        None, "random masks of training spectrograms (SpecAugment); none: off"
+    )
+    label_smoothing: float = setting(
+        0.1,
+        "label smoothing: probability that the targets spread over all tokens",
+        at_least=0,
+        at_most=1,
+    )
+    metrics: tuple[AbstractMetricSpec, ...] = setting((), "additional metrics")
+    prediction: PredictionSpec = setting(PredictionSpec(), "settings of prediction")
+
+    @property
+    @override
+    def inputs(self) -> Inputs:
+        return Inputs(text=False, picture=True, audio=True)
+
+    @override
+    def build(self, vocabularies: Vocabularies) -> Transcription:
+        """Build the task with fresh weights."""
+        target = vocabularies.target_of("Transcription")
+        model = self.model.build(
+            num_features=self.audio.num_mels, vocabulary=len(target), ctc=self.ctc > 0
+        )
+        return Transcription(self, vocabularies, model)
+
+    @override
+    def build_from(self, examples: Iterable[Example]) -> Transcription:
+        """Build the task with fresh weights. Its vocabulary, and subwords if configured, come from the targets of these
+        training examples, which are read more than once; the recordings are not read.
+        """
+        texts = (required_target(example) for example in examples)
+        spec = replace(self, target=trained(self.target, texts))
+        tally = Tally.of(map(spec.counted, examples))
+        counted = tally.vocabularies(min_count=spec.min_count, max_size=spec.max_vocab_size)
+        # Rare tokens come from the target instead of the source, and recordings have no length in tokens.
+        lengths = Lengths(ratio=0.0, slack=float(max(tally.longest.values())))
+        return spec.build(replace(counted, rare=rare(tally.target or {}), lengths=lengths))
+
+    def counted(self, example: Example) -> Symbols:
+        """Return the tokens of an example that the vocabulary must contain.
+
+        Args:
+            example: Training example.
+
+        Returns:
+            The tokens of the text, as `target`.
+        """
+        return Symbols(target=self.target.encode(required_target(example)))
