@@ -37,7 +37,19 @@ from ._threads import use_threads
 # Lines: enough to fill batches of one length, few enough that the first answers appear soon.
 _AT_ONCE = 4096
 _COLUMNS = ("source", "rank", "output", "score", "confidence")
-_PICTURES = (".png", ".jpg", ".jpeg", ".gif", ".bmp", ".webp", ".mp4", ".mkv")
+_PICTURES = (
+    ".png",
+    ".jpg",
+    ".jpeg",
+    ".gif",
+    ".bmp",
+    ".webp",
+    ".mp4",
+    ".mkv",
+    ".wav",
+    ".flac",
+    ".ogg",
+)
 
 
 def command(

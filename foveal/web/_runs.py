@@ -1,5 +1,6 @@
 """The runs of the explorer: loaded, named, and tested once."""
 
+from base64 import b64encode
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +22,15 @@ MOST_SYMBOLS = 400  # offered as completions of a token; a longer list helps nob
 BLANK = (
     "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGP4DwABAQEAsTj2"
     "FAAAAABJRU5ErkJggg=="
+)
+# A tenth of a second of silence, 8-bit WAV at 8 kHz: the test input of a speech model.
+SILENCE = (
+    INLINE
+    + "audio/wav;base64,"
+    + b64encode(
+        b"RIFF\x44\x03\x00\x00WAVEfmt \x10\x00\x00\x00\x01\x00\x01\x00\x40\x1f\x00\x00\x40\x1f\x00\x00\x01\x00\x08\x00"
+        b"data\x20\x03\x00\x00" + b"\x80" * 800
+    ).decode("ascii")
 )
 
 
@@ -98,7 +108,8 @@ def load_runs(folders: Sequence[str | Path], *, also: Sequence[type] = ()) -> tu
     for name, folder in zip(_names(folders), folders, strict=True):
         task = load_bundle(folder, also=also)
         run = ServedRun(name, task, _example(task, Path(folder)))
-        tried = BLANK if run.sees else ""
+        blank = SILENCE if run.task.inputs.audio else BLANK
+        tried = blank if run.sees else ""
         explain(run.task, run.asked(Question(run=name, input=run.example, picture=tried)))
         runs.append(run)
     if len({run.sees for run in runs}) > 1:

@@ -38,7 +38,7 @@ def load_version(
         )
     if task.inputs.picture:  # a request must not name files of this machine
         raise ValueRangeError(
-            f"serve: {folder} is a model for {task.spec.kind}, which reads image files; the server "
+            f"serve: {folder} is a model for {task.spec.kind}, which reads files; the server "
             f"accepts only texts. Use foveal predict."
         )
     return task, found

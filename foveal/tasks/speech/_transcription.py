@@ -280,20 +280,19 @@ class Transcription(AbstractExplainedWriting[Transcriber, "TranscriptionSpec"]):
         tokens, labels = self.spec.target.encode(text), self._labels(text)
         if not tokens:
             return []
-        with self.answering():
-            (log_probs, *_) = self._position_log_probs([example] * self.least_rows)
         mask = torch.ones_like(labels, dtype=torch.bool)
-        needed = int(num_needed(labels[None], mask[None]))
-        if needed > len(log_probs):
+        needed, size = int(num_needed(labels[None], mask[None])), self.size(example)
+        if needed > size:
             raise ValueRangeError(
-                f"Transcription.spans: {len(tokens)} tokens need {needed} positions, got {len(log_probs)} in "
+                f"Transcription.spans: {len(tokens)} tokens need {needed} positions, got {size} in "
                 f"{self.named(example)}. Check the text, or use fewer factors in the encoder."
             )
-        log_probs[:, labels] = log_probs[:, labels].clamp(
-            min=_IMPOSSIBLE
-        )  # also for unknown tokens
-        path = _states(_aligned(log_probs, labels).argmax())
-        emitted = _emitted(log_probs, tuple(labels.tolist()))
+        with self.answering():
+            log_probs = self._position_log_probs([example] * self.least_rows)[0]
+            # An unknown token is a reserved token, which CTC never emits.
+            log_probs[:, labels] = log_probs[:, labels].clamp(min=_IMPOSSIBLE)
+            path = _states(_aligned(log_probs, labels).argmax())
+            emitted = _emitted(log_probs, tuple(labels.tolist()))
         found, seconds = list[Span](), self.view.seconds
         for number, token in enumerate(tokens):
             (at,) = path[:, number].nonzero(as_tuple=True)
