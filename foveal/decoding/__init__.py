@@ -5,7 +5,6 @@ A search uses only the `Stepper` protocol and does not depend on the model.
 
 from ._automaton import Automaton as Automaton
 from ._beam_search import beam_search as beam_search
-from ._ctc import ctc_beam_search as ctc_beam_search
 from ._ensemble import Ensemble as Ensemble
 from ._greedy import greedy as greedy
 from ._hypotheses import Hypotheses as Hypotheses

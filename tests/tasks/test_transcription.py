@@ -25,6 +25,7 @@ from foveal.tasks import (
 )
 from foveal.tasks.speech._masking import masked
 from foveal.tasks.speech._spectrograms import Heard
+from foveal.web._runs import load_runs
 from tests.tasks.tiny import train
 
 pytestmark = pytest.mark.slow
@@ -103,6 +104,8 @@ def test_a_bundle_answers_as_the_task_did(
     again = load_bundle(tmp_path)
     assert again.spec == task.spec == from_json(TaskSpec, to_json(task.spec))
     assert again.predict(examples[:4]) == task.predict(examples[:4])
+    (run,) = load_runs([tmp_path])  # the explorer answers a recording of silence
+    assert run.sees
 
 
 def test_forced_alignment_finds_the_tones(

@@ -38,7 +38,6 @@ from ...data import (
 from ...data._batches import PictureBatch, move
 from ...data.vocabularies._tally import Symbols, Tally, rare
 from ...data.vocabularies._vocabularies import Lengths, Vocabularies, required_target, trained
-from ...decoding import ctc_beam_search
 from ...distributions import Alignment
 from ...errors import ValueRangeError
 from ...metrics import AbstractMetricSpec
@@ -55,6 +54,7 @@ from ..base._size_classes import by_class
 from ..base._task_spec import AbstractTaskSpec, Inputs
 from ..explaining._explanation import Explanation, Way, explanation_of
 from ..explaining._written import AbstractExplainedWriting
+from ._ctc_search import ctc_beam_search
 from ._masking import SpecAugmentSpec, masked
 from ._spectrograms import Heard, Spectrograms, heard
 

@@ -5,9 +5,9 @@ from itertools import product
 import pytest
 import torch
 
-from foveal.decoding import ctc_beam_search
 from foveal.distributions import Alignment
 from foveal.errors import ValueRangeError
+from foveal.tasks.speech._ctc_search import ctc_beam_search
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from jaxtyping import Float
 from torch import Tensor
 
-from ..errors import ValueRangeError
+from ...errors import ValueRangeError
 
 _NEVER = -math.inf
 
