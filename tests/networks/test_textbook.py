@@ -4,7 +4,7 @@ import torch
 from torch.testing import assert_close
 
 from foveal.models import LanguageModelSpec, Seq2SeqSpec, TextEncoderSpec
-from foveal.networks import GRUCell
+from foveal.networks import GRUCell, PlainDecoder
 from foveal.networks.recurrent._layers import CellState
 from foveal.networks.recurrent._textbook import LogisticCell, TextbookGRUCell
 from foveal.networks.search._prepared_encoder import PreparedEncoder
@@ -48,6 +48,7 @@ def test_a_language_model_learns_its_initial_state() -> None:
     model = LanguageModelSpec(learned_state=True, hidden_size=8).build(vocabulary=9)
     tokens = torch.randint(9, (2, 5))
     model.score(tokens, tokens.roll(-1, 1)).loss.sum().backward()
+    assert isinstance(model.decoder, PlainDecoder)
     learned = dict(model.decoder.bridge.named_parameters())
     assert len(learned) == 2  # hidden vector and memory of the LSTM
     for part in learned.values():
