@@ -47,6 +47,7 @@ from foveal.tasks import (
 from foveal.web._runs import load_runs
 from tests.tasks.pictures import BARS, bars
 from tests.tasks.test_parsing import SMALL
+from tests.tasks.test_transcription import TONES, tones
 from tests.tasks.test_visual_tasks import FRAMES, IMAGE, clips, questions
 from tests.tasks.tiny import (
     DECODER,
@@ -61,6 +62,12 @@ from tests.tasks.tiny import (
 )
 
 pytestmark = pytest.mark.slow
+
+
+def recordings(folder: Path) -> list[Example]:
+    folder.mkdir()
+    return [example for example, _ in tones(folder, 12)]
+
 
 TREES = [
     Example("They buy books", "2:nsubj 0:root 2:obj"),
@@ -112,6 +119,7 @@ TASKS: dict[str, tuple[Any, Callable[[Path], list[Example]]]] = {
         VideoClassificationSpec(image=IMAGE, model=VideoClassifierSpec(encoder=FRAMES)),
         lambda folder: clips(folder, 12),
     ),
+    "transcription": (TONES, recordings),
 }
 
 
@@ -142,7 +150,7 @@ def test_a_task_is_explained_reported_examined_explored_and_served(
     assert run.to_data()["task"] == spec.kind
     with Computing() as computing:
         if task.inputs.picture:  # a request must not name files
-            with pytest.raises(ValueRangeError, match="reads image files"):
+            with pytest.raises(ValueRangeError, match="which reads files"):
                 computing.load("run", folder)
             return
         served = computing.load("run", folder)

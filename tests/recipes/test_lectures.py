@@ -18,7 +18,7 @@ from foveal.models import WordEncoderSpec
 from foveal.specs import from_json, to_json
 from foveal.tasks import TransductionSpec
 from foveal.training import Run
-from recipes import babi, delay, entailment, hypotheses, memory, table, tree_transduction
+from recipes import babi, delay, entailment, execute, hypotheses, memory, table, tree_transduction
 
 pytestmark = pytest.mark.slow
 
@@ -168,7 +168,12 @@ def test_every_case_has_its_json() -> None:
     for experiment in EXPERIMENTS.values():
         for case in experiment.cases:
             run = experiment.run(case)
-            assert from_json(Run, to_json(run), also=(delay.Delays, memory.Sequences)) == run
+            assert (
+                from_json(
+                    Run, to_json(run), also=(delay.Delays, execute.Programs, memory.Sequences)
+                )
+                == run
+            )
     assert babi.chain_16() == babi.recipe("chain_16_large_slow")
     assert tree_transduction.simple() == tree_transduction.recipe("simple")
 

@@ -36,6 +36,7 @@ from ...data import (
     collate_seq2seq,
 )
 from ...data._batches import PictureBatch, move
+from ...data.images._pictures import collate_images
 from ...data.vocabularies._tally import Symbols, Tally, rare
 from ...data.vocabularies._vocabularies import Lengths, Vocabularies, required_target, trained
 from ...distributions import Alignment
@@ -163,7 +164,8 @@ class Transcription(AbstractExplainedWriting[Transcriber, "TranscriptionSpec"]):
 
     @override
     def read(self, examples: Sequence[Example]) -> Heard:
-        return self._heard(examples)
+        source = heard(*collate_images([self.spectrogram(example) for example in examples]))
+        return Heard(*(part.to(self.device) for part in source))
 
     @override
     def reading(self, examples: Sequence[Example], settings: PredictionSpec) -> Reading:
