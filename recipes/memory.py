@@ -49,7 +49,7 @@ CASES = (
     *(f"{task}_{attention}" for task in TASKS for attention in ATTENTIONS),
     *(f"copy_{cell}" for cell in CELLS),
 )
-STEPS = {"copy": 2000, "repeat": 3000, "recall": 2500, "dots": 2500}
+STEPS = {"copy": 5000, "repeat": 3000, "recall": 2500, "dots": 2500}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
