@@ -164,8 +164,8 @@ class Transcription(AbstractExplainedWriting[Transcriber, "TranscriptionSpec"]):
 
     @override
     def read(self, examples: Sequence[Example]) -> Heard:
-        source = heard(*collate_images([self.spectrogram(example) for example in examples]))
-        return Heard(*(part.to(self.device) for part in source))
+        pictures = [self.spectrogram(example) for example in examples]
+        return self._moved(heard(*collate_images(pictures)))
 
     @override
     def reading(self, examples: Sequence[Example], settings: PredictionSpec) -> Reading:
@@ -174,7 +174,9 @@ class Transcription(AbstractExplainedWriting[Transcriber, "TranscriptionSpec"]):
         return Reading(source, limits, self.view.places(source.mask))
 
     def _heard(self, examples: Sequence[Example]) -> Heard:
-        source = self.view.settled([self.spectrogram(example) for example in examples])
+        return self._moved(self.view.settled([self.spectrogram(example) for example in examples]))
+
+    def _moved(self, source: Heard) -> Heard:
         return Heard(*(part.to(self.device) for part in source))
 
     @override
@@ -256,8 +258,7 @@ class Transcription(AbstractExplainedWriting[Transcriber, "TranscriptionSpec"]):
         labels = self._labels(text)
         if not len(labels):
             return log_probs[:, BLANK].sum().item()
-        mask = torch.ones_like(labels, dtype=torch.bool)
-        if int(num_needed(labels[None], mask[None])) > len(log_probs):
+        if _num_needed(labels) > len(log_probs):
             return _IMPOSSIBLE
         return max(_IMPOSSIBLE, _aligned(log_probs, labels).log_partition().item())
 
@@ -282,8 +283,7 @@ class Transcription(AbstractExplainedWriting[Transcriber, "TranscriptionSpec"]):
         tokens, labels = self.spec.target.encode(text), self._labels(text)
         if not tokens:
             return []
-        mask = torch.ones_like(labels, dtype=torch.bool)
-        needed, size = int(num_needed(labels[None], mask[None])), self.size(example)
+        needed, size = _num_needed(labels), self.size(example)
         if needed > size:
             raise ValueRangeError(
                 f"Transcription.spans: {len(tokens)} tokens need {needed} positions, got {size} in "
@@ -337,6 +337,11 @@ class Transcription(AbstractExplainedWriting[Transcriber, "TranscriptionSpec"]):
         self, references: Sequence[str], outputs: Sequence[str]
     ) -> Sequence[Statistics]:
         return word_error_rate(references, outputs), exact_match(references, outputs)
+
+
+def _num_needed(labels: Tensor) -> int:
+    """Return the least number of positions of an alignment with these labels."""
+    return int(num_needed(labels[None], torch.ones_like(labels[None], dtype=torch.bool)))
 
 
 def _aligned(log_probs: Float[Tensor, "S W"], labels: Tensor) -> Alignment:
