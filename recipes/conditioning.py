@@ -12,7 +12,7 @@ A case is a corpus and a way (CS7015 Lecture 16, Khapra, section 16.2); h is the
     attention         s_0 = h, and attention to the letters after every step
 
 `hin` has 3,600 Hindi words in Devanagari and their phones (SIGMORPHON 2020, task 1), and `katakana` has 63,000 names
-in Latin letters and in katakana. Nothing but the way differs between the cases of a corpus. `foveal data get
+in Latin letters and in katakana. All cases of a corpus have the same other settings. `foveal data get
 translit_coling2018` gets the names; the data folder must have `g2p_sigmorphon2020/train/hin_train.tsv`, and the same for
 `dev` and `test`, from github.com/sigmorphon/2020 (task1/data).
 

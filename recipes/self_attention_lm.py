@@ -9,9 +9,9 @@ r"""Language models of plays with self-attention, next to LSTMs: characters, sub
     size_*_32        characters, with layers of width 32
     data_*_8         characters, with layers of half the width, on the first eighth of the training set
 
-Every model reads as much text in training, so a model of an eighth of the text reads it eight times as often; its weights
-are those of the best validation. The models are small: a run takes a few minutes on one core. `foveal data get
-tinyshakespeare` gets the plays; the split is that of `recipes/context.py`.
+All models read the same number of tokens, so a model with an eighth of the text reads it eight times as often. A model keeps
+the weights of its best validation. The models are small: a run takes a few minutes on one core. `foveal data get
+tinyshakespeare` gets the plays; `recipes/context.py` has the same split.
 """
 
 from functools import partial
