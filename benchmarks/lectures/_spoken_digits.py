@@ -7,12 +7,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
-from statistics import mean
+from statistics import mean, median
+from typing import Any
 
 from foveal.bundles import load_bundle
 from foveal.data import Example
 from foveal.datasets import data_folder
-from foveal.tasks import Transcription
+from foveal.tasks import AbstractTask, Transcription
 from recipes import spoken_digits
 
 from ..records._fitting import Cost, fitted
@@ -21,6 +22,7 @@ from ._comparison import mean_row, spec_of
 
 NAME = "spoken_digits"
 PARTS = {"test": "new speakers", "shift": "other corpus"}
+WITHIN = 20, 50  # milliseconds, as in scores of phone boundaries
 
 
 def score(cases: Sequence[str], seeds: Sequence[int], runs: Path, results: Path) -> None:
@@ -48,16 +50,27 @@ def _rows(case: str, folders: Sequence[Path], seeds: Sequence[int]) -> Iterator[
         exact = [each.statistics["exact_match"].value for each in found]
         yield mean_row(f"{case}: strings right, {about}", exact, "%", seeds)
     if spoken_digits.SYSTEMS[case].get("ctc"):
-        errors = [_boundary_error(task) for task in tasks if isinstance(task, Transcription)]
-        yield mean_row(f"{case}: error of boundaries", errors, "ms", seeds)
+        yield from _boundary_rows(case, tasks, seeds)
     parameters = sum(weights.numel() for weights in tasks[0].model.parameters())
     yield Row(name=f"{case}: parameters", value=parameters, unit="", seeds=tuple(seeds))
     minutes = [Cost.load(folder).processor_minutes for folder in folders]
     yield mean_row(f"{case}: CPU minutes", minutes, "min", seeds)
 
 
-def _boundary_error(task: Transcription) -> float:
-    """Return the mean distance, in milliseconds, between the middle of each pause and its estimate: the middle between the
+def _boundary_rows(
+    case: str, tasks: Sequence[AbstractTask[Any]], seeds: Sequence[int]
+) -> Iterator[Row]:
+    errors = [_boundary_errors(task) for task in tasks if isinstance(task, Transcription)]
+    for name, average in (("mean", mean), ("median", median)):
+        found = [average(each) for each in errors]
+        yield mean_row(f"{case}: {name} error of boundaries", found, "ms", seeds)
+    for limit in WITHIN:
+        shares = [100 * mean(error <= limit for error in each) for each in errors]
+        yield mean_row(f"{case}: boundaries within {limit} ms", shares, "%", seeds)
+
+
+def _boundary_errors(task: Transcription) -> list[float]:
+    """Return the distance, in milliseconds, between the middle of each pause and its estimate: the middle between the
     spans of the digits before and after it.
     """
     errors = list[float]()
@@ -68,5 +81,5 @@ def _boundary_error(task: Transcription) -> float:
         found = task.spans(Example(str(file.parent / name), text))
         pairs = zip(pairwise(known), pairwise(found), strict=True)
         for ((_, end), (start, _)), (before, after) in pairs:
-            errors.append(abs((end + start) / 2 - (before.end + after.start) / 2))
-    return 1000 * mean(errors)
+            errors.append(1000 * abs((end + start) / 2 - (before.end + after.start) / 2))
+    return errors

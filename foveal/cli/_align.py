@@ -5,7 +5,7 @@
     {"source": [...], "target": [...], "links": [[0, 0, 0.98], ...]}      --format jsonl
 
 i-j links word i of the source to word j of the target, both counted from 0. Links go to the standard
-output; notes and scores go to the standard error.
+output; notes and scores go to the standard error. With `--ctc`, the command aligns texts with recordings.
 """
 
 import json
@@ -30,6 +30,7 @@ from ..metrics._alignment_scores import AlignmentScores
 from ..planning._files import open_files
 from ..specs._files import specs_in
 from ..tasks import AbstractTask
+from ._align_speech import align_speech
 from ._bars import answering_bar
 from ._speech import explaining
 from ._threads import use_threads
@@ -42,6 +43,7 @@ def command(
     files: Positional[tuple[str, ...]],
     /,
     *,
+    ctc: bool = False,
     reverse: Path | None = None,
     by: Literal["posterior", "argmax"] = "posterior",
     threshold: float = 0.5,
@@ -53,27 +55,35 @@ def command(
     with_specs: Path | None = None,
     threads: int | None = None,
 ) -> None:
-    """Align the words of text pairs by the attention of a model.
+    """Align the words of text pairs by the attention of a model, or texts with recordings by CTC.
 
-    The command prints the links to the standard output, and notes and scores to the standard error.
+    The command prints the links, or the time spans of tokens, to the standard output, and notes and scores to the standard
+    error.
 
     Args:
         bundle: The folder of a model that `foveal fit` saved, from sources to targets.
-        files: Text pairs, in the format of the training files or as source ||| target, one pair per line.
+        files: Text pairs, in the format of the training files or as source ||| target, one pair per line; with --ctc, lists
+            of recordings and texts.
+        ctc: Print the time span and the confidence of each token in its recording (forced alignment).
         reverse: A model from targets to sources. The command then merges the links of both models.
         by: Link by posterior probability, or by the most probable selection.
         threshold: The minimum posterior probability of a link.
         symmetrize: How to merge the links of both models.
-        units: Link words or tokens. Defaults to words, or to tokens if an output is one word.
+        units: Link words or tokens. Defaults to words, or to tokens if an output is one word, and with --ctc.
         gold: A file with the gold links of these pairs, to score the predicted links.
         gold_first: The index of the first word in the gold file. Detected by default.
-        output: Print each pair with its links, only the links, or JSON with probabilities.
+        output: Print each pair with its links, only the links, or JSON with probabilities; with --ctc, a line for each
+            token, or JSON.
         with_specs: A Python file that defines the parts of the model that are not from foveal, as
             SPECS = (MySpec,). The command runs the file.
         threads: The number of threads that torch uses. Defaults to OMP_NUM_THREADS, or to one per core.
     """
     use_threads(threads)
     also = specs_in(with_specs)
+    if ctc:
+        _refuse_with_ctc(reverse=reverse, gold=gold)
+        align_speech(bundle, files, units=units, output=output, also=also)
+        return
     task = load_bundle(bundle, also=also)
     other = None if reverse is None else load_bundle(reverse, also=also)
     source = _pairs(files)
@@ -99,6 +109,15 @@ def command(
     if scored is not None:
         console.print(scored.reason, markup=False, soft_wrap=True)
         console.print(_table(scored.scores))
+
+
+def _refuse_with_ctc(**given: object) -> None:
+    """Raise an error for options that need text pairs."""
+    for name, value in given.items():
+        if value is not None:
+            raise ValueRangeError(
+                f"align: --{name} needs pairs of texts, got --ctc, which aligns a text with a recording. Omit one of them."
+            )
 
 
 class _Pairs(NamedTuple):

@@ -1,9 +1,12 @@
 """Transcription: recordings of tones in, their names out, with attention and CTC."""
 
+import json
 import random
+import shutil
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
+from statistics import mean
 
 import numpy as np
 import pytest
@@ -11,6 +14,7 @@ import soundfile
 import torch
 
 from foveal.bundles import load_bundle, save_bundle
+from foveal.cli._main import main
 from foveal.data import Audio, AudioSpec, Example
 from foveal.errors import AudioError, ValueRangeError
 from foveal.inspection import explain
@@ -117,11 +121,51 @@ def test_forced_alignment_finds_the_tones(
         for span, middle in zip(spans, middles, strict=True):
             assert span.start < span.end
             assert abs((span.start + span.end) / 2 - middle) < 0.3
-            assert 0 < span.confidence <= 1 + 1e-5
+            assert 0 < span.confidence <= 1
         assert all(first.end <= second.start for first, second in pairwise(spans))
     assert task.spans(replace(written[0][0], target="")) == []
+    said, _ = written[0]
+    other = " ".join("low" if name == "high" else "high" for name in (said.target or "").split())
+    means = [
+        mean(span.confidence for span in task.spans(replace(said, target=text)))
+        for text in (said.target, other)
+    ]
+    assert means[0] > 0.5 > means[1]  # a wrong text has a low confidence
     with pytest.raises(ValueRangeError, match="positions, got"):
         task.spans(replace(written[0][0], target="low " * 100))
+
+
+def test_the_command_writes_the_spans_of_a_list(
+    task: Transcription,
+    examples: list[Example],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    save_bundle(task, tmp_path / "model")
+    for example in examples[:2]:
+        path = example.input_as(Audio).file
+        assert isinstance(path, Path)
+        shutil.copy(path, tmp_path / path.name)
+    texts = [example.target or "" for example in examples[:2]]
+    (tmp_path / "damaged.wav").write_bytes(b"RIFF")
+    (tmp_path / "list.tsv").write_text(f"0.wav\t{texts[0]}\ndamaged.wav\tlow\n1.wav\t{texts[1]}\n")
+    main(["align", str(tmp_path / "model"), str(tmp_path / "list.tsv"), "--ctc"])
+    said = capsys.readouterr()
+    rows = [line.split("\t") for line in said.out.splitlines()]
+    assert [row[1] for row in rows] == " ".join(texts).split()
+    assert rows[0][0] == str(tmp_path / "0.wav")
+    first, *_ = task.spans(examples[0])
+    assert [float(cell) for cell in rows[0][2:]] == pytest.approx(first[1:], abs=1e-3)
+    assert "damaged.wav" in said.err
+    assert "2 recordings aligned by CTC, 1 skipped" in said.err
+    main(
+        ["align", str(tmp_path / "model"), str(tmp_path / "list.tsv"), "--ctc", "--format", "jsonl"]
+    )
+    last = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert [span["token"] for span in last["spans"]] == texts[1].split()
+    for option in (["--gold", "gold.txt"], ["--format", "pharaoh"]):
+        with pytest.raises(SystemExit):
+            main(["align", str(tmp_path / "model"), str(tmp_path / "list.tsv"), "--ctc", *option])
 
 
 def test_an_explanation_has_the_spectrogram_and_its_attention(

@@ -13,7 +13,7 @@ Axes: B examples, T target positions, S positions of the memory, L labels.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Literal, NamedTuple, final
+from typing import Any, Literal, final
 
 import numpy as np
 import torch
@@ -39,7 +39,6 @@ from ...data._batches import PictureBatch, move
 from ...data.images._pictures import collate_images
 from ...data.vocabularies._tally import Symbols, Tally, rare
 from ...data.vocabularies._vocabularies import Lengths, Vocabularies, required_target, trained
-from ...distributions import Alignment
 from ...errors import ValueRangeError
 from ...metrics import AbstractMetricSpec
 from ...metrics._metrics import exact_match, word_error_rate
@@ -52,23 +51,14 @@ from ..base._evaluation import MainMetric
 from ..base._prediction import Loss, PredictionSpec
 from ..base._searching import Reading, searcher
 from ..base._size_classes import by_class
+from ..base._task import AbstractTask
 from ..base._task_spec import AbstractTaskSpec, Inputs
 from ..explaining._explanation import Explanation, Way, explanation_of
 from ..explaining._written import AbstractExplainedWriting
+from ._ctc_alignment import Span, ctc_log_prob, emissions, num_positions, token_spans
 from ._ctc_search import ctc_beam_search
 from ._masking import SpecAugmentSpec, masked
 from ._spectrograms import Heard, Spectrograms, heard
-
-_IMPOSSIBLE = -1e4  # log-probability of a text that has more labels than positions
-
-
-class Span(NamedTuple):
-    """The time span of a token in a recording."""
-
-    token: str
-    start: float  # in seconds
-    end: float
-    confidence: float  # mean probability that the token is emitted during the span
 
 
 @final
@@ -229,7 +219,7 @@ class Transcription(AbstractExplainedWriting[Transcriber, "TranscriptionSpec"]):
         totals = [each.log_prob for each in found]
         trace = None
         if settings.trace and symbols[0]:
-            emitted = _emitted(log_probs, found[0].labels)
+            emitted = emissions(log_probs, torch.tensor(found[0].labels, device=self.device))
             weights = (emitted / emitted.sum(0, keepdim=True).clamp(min=1e-12)).T.tolist()
             trace = AttentionTrace(
                 kind="ctc",
@@ -244,7 +234,7 @@ class Transcription(AbstractExplainedWriting[Transcriber, "TranscriptionSpec"]):
         """Rank the texts that attention found by both models."""
         weight = self.spec.ctc
         totals = [
-            (1 - weight) * total + weight * self._ctc_log_prob(text, log_probs)
+            (1 - weight) * total + weight * ctc_log_prob(log_probs, self._labels(text))
             for text, total in zip(found.outputs, found.log_probs, strict=True)
         ]
         order = sorted(range(len(totals)), key=lambda n: -totals[n])
@@ -253,14 +243,6 @@ class Transcription(AbstractExplainedWriting[Transcriber, "TranscriptionSpec"]):
             return found._replace(outputs=outputs, scores=ranked, log_probs=ranked)
         # Token probabilities and trace belong to the text that attention ranks first.
         return Answers(outputs, ranked, ranked)
-
-    def _ctc_log_prob(self, text: str, log_probs: Float[Tensor, "S W"]) -> float:
-        labels = self._labels(text)
-        if not len(labels):
-            return log_probs[:, BLANK].sum().item()
-        if _num_needed(labels) > len(log_probs):
-            return _IMPOSSIBLE
-        return max(_IMPOSSIBLE, _aligned(log_probs, labels).log_partition().item())
 
     def _labels(self, text: str) -> Tensor:
         return torch.tensor(
@@ -283,7 +265,7 @@ class Transcription(AbstractExplainedWriting[Transcriber, "TranscriptionSpec"]):
         tokens, labels = self.spec.target.encode(text), self._labels(text)
         if not tokens:
             return []
-        needed, size = _num_needed(labels), self.size(example)
+        needed, size = num_positions(labels), self.size(example)
         if needed > size:
             raise ValueRangeError(
                 f"Transcription.spans: {len(tokens)} tokens need {needed} positions, got {size} in "
@@ -291,17 +273,7 @@ class Transcription(AbstractExplainedWriting[Transcriber, "TranscriptionSpec"]):
             )
         with self.answering():
             log_probs = self._position_log_probs([example] * self.least_rows)[0]
-            # An unknown token is a reserved token, which CTC never emits.
-            log_probs[:, labels] = log_probs[:, labels].clamp(min=_IMPOSSIBLE)
-            path = _states(_aligned(log_probs, labels).argmax())
-            emitted = _emitted(log_probs, tuple(labels.tolist()))
-        found, seconds = list[Span](), self.view.seconds
-        for number, token in enumerate(tokens):
-            (at,) = path[:, number].nonzero(as_tuple=True)
-            first, last = int(at[0]), int(at[-1])
-            confidence = emitted[first : last + 1, number].mean().item()
-            found.append(Span(token, first * seconds, (last + 1) * seconds, confidence))
-        return found
+            return token_spans(log_probs, tokens, labels, self.view.seconds)
 
     @property
     @override
@@ -339,23 +311,11 @@ class Transcription(AbstractExplainedWriting[Transcriber, "TranscriptionSpec"]):
         return word_error_rate(references, outputs), exact_match(references, outputs)
 
 
-def _num_needed(labels: Tensor) -> int:
-    """Return the least number of positions of an alignment with these labels."""
-    return int(num_needed(labels[None], torch.ones_like(labels[None], dtype=torch.bool)))
-
-
-def _aligned(log_probs: Float[Tensor, "S W"], labels: Tensor) -> Alignment:
-    return Alignment.ctc(log_probs, labels, blank=BLANK)
-
-
-def _states(moves: Tensor) -> Tensor:
-    """Return for each position and label whether, or with which probability, the label is emitted."""
-    return (moves[1:, :-1, 1] + moves[1:, 1:, 0])[:, 1::2]
-
-
-def _emitted(log_probs: Float[Tensor, "S W"], labels: tuple[int, ...]) -> Float[Tensor, "S L"]:
-    found = _aligned(log_probs, torch.tensor(labels, device=log_probs.device))
-    return _states(found.marginals())
+def as_transcription(task: AbstractTask[Any], why: str) -> Transcription:
+    """Return the task if it transcribes recordings; otherwise raise `ValueRangeError` with the reason."""
+    if isinstance(task, Transcription):
+        return task
+    raise ValueRangeError(f"{why}, got a model for {task.spec.kind}. Use a transcription model.")
 
 
 @final
