@@ -28,9 +28,9 @@ FOLDER = Path(__file__).resolve().parents[1] / ".cache/self_attention_lm"
 NETWORKS = ("lstm", "transformer")
 WIDTHS = {"lstm": 256, "transformer": 128}  # about 400,000 weights each
 SIZES = {"lstm": (32, 64, 128), "transformer": (16, 32, 64)}  # smaller widths
-PARTS = (2, 4, 8, 16)  # the model reads one of this number of equal parts of the training set
+PARTS = (2, 4, 8)  # the model reads one of this number of equal parts of the training set
 HEAD_SIZE = 32
-EPOCHS = 4.0  # of the whole training set
+EPOCHS = 2.0  # of the whole training set
 CASES = (
     *(f"{tokens}_{network}" for tokens in ("characters", "subwords") for network in NETWORKS),
     *(f"size_{network}_{width}" for network in NETWORKS for width in SIZES[network]),
