@@ -1,8 +1,9 @@
 """Shared code of the tables of compared systems: means over seeds, and differences on the same examples."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from statistics import mean
 from typing import Any
 
@@ -12,9 +13,26 @@ from foveal.metrics import Statistics, compare
 from foveal.specs import to_json
 from foveal.training import Run
 
-from ..results import Row
+from ..results import Results, Row
 
 UNIT = "%"
+
+
+def update(
+    path: Path,
+    experiment: str,
+    rows: Iterable[Row],
+    *,
+    data: Mapping[str, str],
+    spec: Mapping[str, Any],
+) -> None:
+    """Write the figures of the cases that were scored. The file keeps the figures of its other cases."""
+    made = Results.here(f"python -m benchmarks.lectures score {experiment}")
+    if path.exists():
+        earlier = Results.load(path)
+        data, spec = {**earlier.data, **data}, {**earlier.spec, **spec}
+    kept = made.continued_from(path, any_machine=True)
+    replace(kept.with_rows(rows), data=data, spec=spec).save(path)
 
 
 def mean_row(

@@ -7,7 +7,7 @@ with the interval of the paired bootstrap over examples.
 
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean
 from typing import NamedTuple
@@ -22,8 +22,8 @@ from foveal.training import Run
 
 from ..records._fitting import Cost, fitted
 from ..records._scoring import source_files
-from ..results import Results, Row, digests
-from ._comparison import mean_row, mean_statistics, spec_of
+from ..results import Row, digests
+from ._comparison import mean_row, mean_statistics, spec_of, update
 
 
 class Scored(NamedTuple):
@@ -48,7 +48,7 @@ class Forms:
     of_sentences: Collection[str] = ()
 
     def score(self, cases: Sequence[str], seeds: Sequence[int], runs: Path, results: Path) -> None:
-        """Write results/NAME.json for the cases that were fitted with all seeds."""
+        """Write the figures of the cases that were fitted with all seeds into results/NAME.json."""
         rows, specs, files = list[Row](), dict[str, object](), list[Path]()
         for corpus in self.corpora:
             found = dict[str, Scored]()
@@ -66,9 +66,8 @@ class Forms:
                 ]
                 print(case, [round(each.value, 2) for each in found[form].quality], flush=True)
             rows += self._rows(corpus, found, seeds)
-        made = Results.here(f"python -m benchmarks.lectures score {self.name}")
         data = digests(sorted(set(files)), data_folder())
-        replace(made.with_rows(rows), data=data, spec=specs).save(results / f"{self.name}.json")
+        update(results / f"{self.name}.json", self.name, rows, data=data, spec=specs)
 
     def _scored(self, corpus: str, examples: Sequence[Example], folders: Sequence[Path]) -> Scored:
         references = [example.target or "" for example in examples]

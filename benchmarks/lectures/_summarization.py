@@ -25,8 +25,8 @@ from recipes import summarization
 from recipes.summarization import Document
 
 from ..records._fitting import COST, Cost, folder_of
-from ..results import Results, Row, digests
-from ._comparison import mean_row, mean_statistics, spec_of
+from ..results import Row, digests
+from ._comparison import mean_row, mean_statistics, spec_of, update
 from ._shown import Shown, save_shown
 
 NAME = "summarization"
@@ -92,15 +92,13 @@ def score(cases: Sequence[str], seeds: Sequence[int], runs: Path, results: Path)
             if case == SHOWN:
                 save_shown(results, NAME, "copy", [_shown(documents, found.task)])
             print(case, done, [round(each.value, 2) for each in found.quality["1"]], flush=True)
-    made = Results.here(f"python -m benchmarks.lectures score {NAME}")
     files = [
         summarization.file_of(corpus, part)
         for corpus in summarization.CORPORA
         for part in ("train", "dev", "test")
     ]
-    made = replace(made.with_rows([*rows, *PUBLISHED]), spec=specs)
     data = digests(sorted(files), summarization.DATA)
-    replace(made, data=data).save(results / f"{NAME}.json")
+    update(results / f"{NAME}.json", NAME, [*rows, *PUBLISHED], data=data, spec=specs)
 
 
 def _rouges(documents: Sequence[Document], outputs: Sequence[str]) -> dict[str, Statistics]:
