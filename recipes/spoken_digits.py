@@ -35,7 +35,7 @@ from foveal.models import (
     SoftmaxSpec,
     TranscriberSpec,
 )
-from foveal.tasks import PredictionSpec, SpecAugmentSpec, TranscriptionSpec
+from foveal.tasks import PredictionSpec, TranscriptionSpec
 from foveal.training import Run, TrainingSpec
 from recipes.rendered.spoken import RATE, audiomnist, free_spoken, write_spoken
 
@@ -64,7 +64,6 @@ def recipe(case: str = "softmax") -> Run:
             ),
         ),
         ctc=system.get("ctc", 0.0),
-        augment=SpecAugmentSpec(bands=1, max_band=6, times=2, max_time=10),
         label_smoothing=0.05,
         prediction=PredictionSpec(beam_size=4),
     )
@@ -74,9 +73,9 @@ def recipe(case: str = "softmax") -> Run:
         dev=part("dev"),
         test=part("test"),
         training=TrainingSpec(
-            epochs=16.0,
+            epochs=10.0,
             batch_size=24,
-            learning_rate=2e-3,
+            learning_rate=5e-3,
             warmup_steps=100,
             validation_size=200,
             seed=1,
