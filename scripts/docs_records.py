@@ -44,7 +44,8 @@ def record(recipe: str, *beginnings: str) -> str:
         texts = (_cell(row[column], column) if column in row else "" for column in columns)
         lines.append(f"| {name} | " + " | ".join(texts) + " |")
     lines += ["", *_references(cells)]
-    lines += [f"{origin(asdict(results))} Data: sha256 in `results/{recipe}.json`."]
+    data = f" Data: sha256 in `results/{recipe}.json`." if results.data else ""
+    lines += [f"{origin(asdict(results))}{data}"]
     return "\n".join(lines)
 
 
