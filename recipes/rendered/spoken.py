@@ -46,13 +46,14 @@ def free_spoken(folder: Path) -> Speakers:
     return speakers
 
 
-def join_digits(speakers: Speakers, seed: int) -> Iterator[Spoken]:
-    """Yield endless strings of digits, each by one speaker."""
+def join_digits(speakers: Speakers, seed: int, longest: int = LONGEST) -> Iterator[Spoken]:
+    """Yield endless strings of one to `longest` digits, each by one speaker."""
     generator = np.random.default_rng(seed)
     names = sorted(speakers)
     while True:
         files = speakers[names[generator.integers(len(names))]]
-        chosen = [files[n] for n in generator.integers(len(files), size=generator.integers(1, 10))]
+        size = generator.integers(1, longest + 1)
+        chosen = [files[n] for n in generator.integers(len(files), size=size)]
         parts, words, spans, at = list[np.ndarray](), list[str](), list[tuple[float, float]](), 0
         for file in chosen:
             samples, rate = soundfile.read(file, dtype="float32")
@@ -70,12 +71,14 @@ def join_digits(speakers: Speakers, seed: int) -> Iterator[Spoken]:
         yield Spoken(0.5 * noisy / np.abs(noisy).max(), tuple(words), tuple(spans))
 
 
-def write_spoken(out: Path, name: str, speakers: Speakers, number: int) -> None:
+def write_spoken(
+    out: Path, name: str, speakers: Speakers, number: int, longest: int = LONGEST
+) -> None:
     """Write the recordings and the list of one part; the name is the seed."""
     (out / name).mkdir(parents=True, exist_ok=True)
     seed = int.from_bytes(hashlib.sha256(name.encode()).digest()[:4], "big")
     lines = []
-    for index, spoken in zip(range(number), join_digits(speakers, seed), strict=False):
+    for index, spoken in zip(range(number), join_digits(speakers, seed, longest), strict=False):
         file = f"{name}/{index}.flac"
         soundfile.write(out / file, spoken.samples, RATE, subtype="PCM_16")
         spans = " ".join(f"{start:.3f}-{end:.3f}" for start, end in spoken.spans)

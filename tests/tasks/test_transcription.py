@@ -1,68 +1,31 @@
 """Transcription: recordings of tones in, their names out, with attention and CTC."""
 
-import json
-import random
-import shutil
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from statistics import mean
 
-import numpy as np
 import pytest
-import soundfile
 import torch
 
 from foveal.bundles import load_bundle, save_bundle
-from foveal.cli._main import main
-from foveal.data import Audio, AudioSpec, Example
+from foveal.data import Example
 from foveal.errors import AudioError, ValueRangeError
 from foveal.inspection import explain
-from foveal.models import DecoderSpec, PyramidalEncoderSpec, SoftmaxSpec, TranscriberSpec
 from foveal.specs import from_json, to_json
 from foveal.tasks import (
     PredictionSpec,
     SpecAugmentSpec,
     TaskSpec,
     Transcription,
-    TranscriptionSpec,
 )
 from foveal.tasks.speech._masking import masked
 from foveal.tasks.speech._spectrograms import Heard
 from foveal.web._runs import load_runs
 from tests.tasks.tiny import train
+from tests.tasks.tones import TONES, tones
 
 pytestmark = pytest.mark.slow
-RATE = 4_000
-HERTZ = {"low": 300.0, "high": 1_200.0}
-TONES = TranscriptionSpec(
-    audio=AudioSpec(rate=RATE, num_mels=10, window_seconds=0.04, hop_seconds=0.02),
-    model=TranscriberSpec(
-        encoder=PyramidalEncoderSpec(hidden_size=12, factors=(2, 2), dropout=0.0),
-        decoder=DecoderSpec(embedding_size=8, hidden_size=16, dropout=0.0, attention=SoftmaxSpec()),
-    ),
-    ctc=0.5,
-    label_smoothing=0.0,
-    prediction=PredictionSpec(beam_size=2),
-)
-
-
-def tones(folder: Path, size: int, *, most: int = 3) -> list[tuple[Example, list[float]]]:
-    """Write recordings of tones with pauses, and return them with the middle of each tone in seconds."""
-    generator, found = random.Random(0), list[tuple[Example, list[float]]]()
-    for number in range(size):
-        names = [generator.choice(list(HERTZ)) for _ in range(generator.randint(1, most))]
-        parts, middles, at = list[np.ndarray](), list[float](), 0
-        for name in names:
-            pause, length = generator.randint(400, 800), generator.randint(700, 1_000)
-            tone = np.sin(np.arange(length) * (2 * np.pi * HERTZ[name] / RATE)) * 0.3
-            parts += [np.zeros(pause), tone]
-            middles.append((at + pause + length / 2) / RATE)
-            at += pause + length
-        path = folder / f"{number}.wav"
-        soundfile.write(path, np.concatenate([*parts, np.zeros(400)]), RATE)
-        found.append((Example(Audio(path), " ".join(names)), middles))
-    return found
 
 
 @pytest.fixture(scope="module")
@@ -133,39 +96,6 @@ def test_forced_alignment_finds_the_tones(
     assert means[0] > 0.5 > means[1]  # a wrong text has a low confidence
     with pytest.raises(ValueRangeError, match="positions, got"):
         task.spans(replace(written[0][0], target="low " * 100))
-
-
-def test_the_command_writes_the_spans_of_a_list(
-    task: Transcription,
-    examples: list[Example],
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    save_bundle(task, tmp_path / "model")
-    for example in examples[:2]:
-        path = example.input_as(Audio).file
-        assert isinstance(path, Path)
-        shutil.copy(path, tmp_path / path.name)
-    texts = [example.target or "" for example in examples[:2]]
-    (tmp_path / "damaged.wav").write_bytes(b"RIFF")
-    (tmp_path / "list.tsv").write_text(f"0.wav\t{texts[0]}\ndamaged.wav\tlow\n1.wav\t{texts[1]}\n")
-    main(["align", str(tmp_path / "model"), str(tmp_path / "list.tsv"), "--ctc"])
-    said = capsys.readouterr()
-    rows = [line.split("\t") for line in said.out.splitlines()]
-    assert [row[1] for row in rows] == " ".join(texts).split()
-    assert rows[0][0] == str(tmp_path / "0.wav")
-    first, *_ = task.spans(examples[0])
-    assert [float(cell) for cell in rows[0][2:]] == pytest.approx(first[1:], abs=1e-3)
-    assert "damaged.wav" in said.err
-    assert "2 recordings aligned by CTC, 1 skipped" in said.err
-    main(
-        ["align", str(tmp_path / "model"), str(tmp_path / "list.tsv"), "--ctc", "--format", "jsonl"]
-    )
-    last = json.loads(capsys.readouterr().out.splitlines()[-1])
-    assert [span["token"] for span in last["spans"]] == texts[1].split()
-    for option in (["--gold", "gold.txt"], ["--format", "pharaoh"]):
-        with pytest.raises(SystemExit):
-            main(["align", str(tmp_path / "model"), str(tmp_path / "list.tsv"), "--ctc", *option])
 
 
 def test_an_explanation_has_the_spectrogram_and_its_attention(

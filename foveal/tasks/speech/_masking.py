@@ -1,4 +1,4 @@
-"""SpecAugment: random bands of frequencies and of time are silent during training.
+"""SpecAugment: random bands of frequencies and of time have their mean value during training.
 
 A model that must do without some bands and moments does not rely on single cues of a speaker.
 
@@ -29,7 +29,7 @@ class SpecAugmentSpec:
 
 
 def masked(source: Heard, spec: SpecAugmentSpec) -> Heard:
-    """Silence random bands and moments; every recording has other masks."""
+    """Replace random bands and moments by the mean, which is 0; every recording has other masks."""
     frames, mask = source
     lengths = mask.sum(-1)
     sizes = torch.full_like(lengths, frames.shape[-1])
