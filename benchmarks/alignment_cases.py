@@ -1,9 +1,9 @@
 """Monotone alignments in Foveal and in other libraries.
 
 Grids have no peer on the CPU: torch-struct's `AlignmentCRF` needs genbmm, which has only CUDA operations.
-`Alignment.ctc` is compared with torch's CTC loss; the operation `loss` is the log-likelihood of the labels
+`ctc_log_partition` is compared with torch's CTC loss; the operation `loss` is the log-likelihood of the labels
 and its gradient in the log-probabilities. Torch's gradient includes the gradient of the softmax before
-it, one more subtraction; ours includes the construction of the grid.
+it, one more subtraction.
 """
 
 from collections.abc import Callable
@@ -13,6 +13,7 @@ from torch import Tensor
 from torch.nn.functional import ctc_loss
 
 from foveal.distributions import Alignment
+from foveal.inference import ctc_log_partition
 
 from .cases import SEED, US, Call, Case, Side, Size, case_of, without_gradient
 
@@ -37,7 +38,7 @@ def ctc(size: Size) -> Case:
     sizes = torch.full((batch,), num_frames), torch.full((batch,), num_labels)
 
     def ours(scores: Tensor = log_probs) -> Tensor:
-        return -Alignment.ctc(scores, targets).log_partition().sum()
+        return -ctc_log_partition(scores, targets).sum()
 
     def theirs(scores: Tensor = log_probs) -> Tensor:
         return ctc_loss(scores.transpose(0, 1), targets, *sizes, reduction="sum")

@@ -17,7 +17,7 @@ TREE_SIZES: tuple[Size, ...] = ((32, 10), (32, 20), (32, 40), (16, 80))
 SPAN_SIZES: tuple[Size, ...] = ((32, 20), (32, 40))
 SEGMENT_SIZES: tuple[Size, ...] = ((32, 25, 5, 2), (16, 50, 8, 4), (8, 25, 4, 16))
 GRID_SIZES: tuple[Size, ...] = ((32, 16, 16), (32, 50, 50), (16, 100, 100), (16, 200, 60))
-CTC_SIZES: tuple[Size, ...] = ((32, 50, 10), (16, 200, 40))
+CTC_SIZES: tuple[Size, ...] = ((32, 50, 10), (16, 200, 40), (16, 500, 60))
 TREE_BUDGET = 4.0
 
 FAMILIES = (

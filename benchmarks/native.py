@@ -29,7 +29,7 @@ from foveal.inference import _native
 from foveal.masking import mask_from_lengths
 
 from .cases import SEED, US, Call, Case, Side, Size
-from .families import SEGMENT_SIZES
+from .families import CTC_SIZES, SEGMENT_SIZES
 from .peers import TorchStructModel, segments_as_edges, torch_struct_class, with_gradient
 from .results import Row, Sense
 from .timing import Plan, Timing, compare, use_one_thread
@@ -71,6 +71,11 @@ TARGETS = {
     },
     **{f"projective tree train {size} vs supar": both[1] for size, both in _TREE_TRAIN.items()},
     **{f"span tree train {size} vs torch-struct": 35.0 for size in _SPAN_TRAIN},
+    **{
+        f"CTC {operation} {size} vs torch": 1.0
+        for operation in ("log_partition", "loss")
+        for size in CTC_SIZES
+    },
 }
 _GRID_TRAIN = ((32, 16, 16), (32, 50, 50), (16, 100, 100))
 _FLOOR_TARGETS = {

@@ -15,6 +15,7 @@ SOURCES = (
     "span_ops",
     "semi_markov_ops",
     "alignment_ops",
+    "ctc_ops",
     "spanning_ops",
     "kernels_baseline",
     "kernels_avx2",

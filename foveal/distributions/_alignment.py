@@ -32,6 +32,7 @@ from typing_extensions import override
 
 from ..errors import ShapeError, ValueRangeError
 from ..inference import alignment_best, alignment_log_partition, alignment_marginals
+from ..inference.alignment._ctc_lattice import ctc_lattice
 from ..inference.alignment._functions import alignment_sample
 from ..shapes import flatten_batch, join_batch_shapes
 from ._checks import check_mask, check_scores, reads_values, require_labels
@@ -157,26 +158,8 @@ class Alignment(AbstractDistribution):
         """
         check_scores("Alignment.ctc", "log_probs", log_probs, "T V")
         _require_targets(targets, target_mask, log_probs.shape[-1], blank)
-        states, silent, real = _ctc_states(targets, target_mask, blank)
-        batch = torch.broadcast_shapes(log_probs.shape[:-2], states.shape[:-1])
-        frames, num_states = log_probs.shape[-2], states.shape[-1]
-        index = states.unsqueeze(-2).expand(*batch, frames, num_states)
-        emitted = log_probs.expand(*batch, -1, -1).gather(-1, index)
-
-        silent, present = silent.unsqueeze(-2), real.unsqueeze(-2)
-        leave = torch.where(silent, -torch.inf, emitted)
-        stay = torch.where(present, emitted, -torch.inf)
-        slip = torch.where(silent, 0.0, -torch.inf).to(emitted.dtype)
-        slip = slip.expand(*batch, frames + 1, num_states)
-        moves = torch.stack(
-            [
-                pad(leave, (1, 0, 1, 0), value=-torch.inf),
-                pad(stay, (0, 1, 1, 0), value=-torch.inf),
-                pad(slip, (1, 0), value=-torch.inf),
-            ],
-            -1,
-        )
-        return cls(moves, frame_mask, None if target_mask is None else real)
+        lattice = ctc_lattice(log_probs, targets, target_mask, blank)
+        return cls(lattice.moves, frame_mask, None if target_mask is None else lattice.real)
 
     @property
     @override
@@ -249,29 +232,6 @@ class Alignment(AbstractDistribution):
     @override
     def _expected_score(self, other: Any) -> Float[Tensor, "*batch"]:
         return expectation(self.marginals(), other.moves, 3)
-
-
-def _ctc_states(
-    targets: Int[Tensor, "*#batch L"], target_mask: Bool[Tensor, "*#batch L"] | None, blank: int
-) -> tuple[Int[Tensor, "*states N"], Bool[Tensor, "*states N"], Bool[Tensor, "*states N"]]:
-    """Build the N = 2 L + 1 states, real labels first.
-
-    Returns:
-        The symbol of each state, whether it can be skipped without emission, and whether it is real.
-    """
-    size = targets.shape[-1]
-    given = torch.ones_like(targets, dtype=torch.bool) if target_mask is None else target_mask
-    targets, given = torch.broadcast_tensors(targets, given)
-    order = (~given).int().argsort(stable=True, dim=-1)
-    labels = torch.where(given, targets, blank).gather(-1, order)
-    state = torch.arange(2 * size + 1, device=targets.device)
-    real = state <= 2 * given.sum(-1, keepdim=True)
-    symbols = torch.full_like(real, blank, dtype=labels.dtype)
-    symbols = pad(torch.stack([symbols[..., 1::2], labels], -1).flatten(-2), (0, 1), value=blank)
-    # Two equal labels need a blank between them, or the frames would merge them into one.
-    before, after = pad(labels, (1, 0), value=-1), pad(labels, (0, 1), value=-2)
-    silent = (before != after).repeat_interleave(2, -1)[..., :-1] & (state % 2 == 0)
-    return symbols, silent, real
 
 
 def _require_targets(

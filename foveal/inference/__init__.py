@@ -6,6 +6,10 @@ a choice: its probability and its gradient are 0.
 """
 
 from ._entmax import entmax_marginals as entmax_marginals
+from .alignment._ctc import (
+    ctc_log_partition as ctc_log_partition,
+    ctc_marginals as ctc_marginals,
+)
 from .alignment._functions import (
     alignment_best as alignment_best,
     alignment_log_partition as alignment_log_partition,

@@ -4,13 +4,15 @@ A mask has one entry for each position of each item. It is not broadcast over th
 C++ kernels and PyTorch operations must read the same entries. Transitions may be shared over the
 batch or over the steps, along axes of size 1.
 
-Axes: B batch, T positions, D lengths, K states or labels, n words or items, R rows, C columns.
+Axes: B batch, T positions, D lengths, K states or labels, n words or items, R rows, C columns,
+V symbols, L labels.
 """
 
 import torch
 from torch import Tensor
 
 from ..errors import ShapeError, ValueRangeError
+from ._requests import is_transformed
 
 
 def check_chain(unary: Tensor, transitions: Tensor, mask: Tensor | None) -> None:
@@ -38,6 +40,39 @@ def check_alignment(moves: Tensor, source_mask: Tensor | None, target_mask: Tens
     batch, rows, columns, _ = moves.shape
     _check_mask("alignment", "source_mask", source_mask, (batch, rows - 1), moves.device)
     _check_mask("alignment", "target_mask", target_mask, (batch, columns - 1), moves.device)
+
+
+def check_ctc(
+    log_probs: Tensor,
+    targets: Tensor,
+    frame_mask: Tensor | None,
+    target_mask: Tensor | None,
+    blank: int,
+) -> None:
+    """Check log-probabilities (B, T, V), labels (B, L), masks (B, T) and (B, L), and 0 <= blank < V."""
+    if log_probs.dim() != 3 or log_probs.shape[2] == 0:
+        _refuse("CTC", "log_probs", "(B, T, V) with V >= 1", log_probs)
+    batch, frames, symbols = log_probs.shape
+    if targets.dim() != 2 or len(targets) != batch:
+        _refuse("CTC", "targets", f"({batch}, L)", targets)
+    if not 0 <= blank < symbols:
+        raise ValueRangeError(
+            f"CTC: blank must be a symbol, 0..{symbols - 1}, got {blank}. Pass the index of the "
+            f"symbol that stands for no label."
+        )
+    _check_mask("CTC", "frame_mask", frame_mask, (batch, frames), log_probs.device)
+    _check_mask("CTC", "target_mask", target_mask, tuple(targets.shape), log_probs.device)
+    if torch.compiler.is_compiling() or is_transformed():
+        return
+    outside = (targets < 0) | (targets >= symbols) | (targets == blank)
+    if target_mask is not None:
+        outside = outside & target_mask
+    if bool(outside.any()):
+        raise ValueRangeError(
+            f"CTC: targets must be symbols, 0..{symbols - 1}, other than the blank {blank}, got "
+            f"{targets[outside][0].item()} at index {outside.nonzero()[0].tolist()}. Mask the "
+            f"padding of targets with target_mask."
+        )
 
 
 def check_arcs(arcs: Tensor, mask: Tensor | None) -> None:

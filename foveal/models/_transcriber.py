@@ -18,6 +18,7 @@ from typing_extensions import override
 from ..attention import Memory
 from ..distributions import Alignment
 from ..errors import ValueRangeError
+from ..inference import ctc_log_partition
 from ..networks import AbstractEncoder
 from ..networks.decoders._token_decoder import AbstractTokenDecoder
 from ..specs import check, setting
@@ -104,6 +105,26 @@ class Transcriber(AbstractEncoderDecoder):
         log_probs = self.position_log_probs(memory)
         return Alignment.ctc(
             log_probs, labels, frame_mask=memory.mask, target_mask=mask, blank=BLANK
+        )
+
+    def ctc_log_likelihood(
+        self,
+        memory: Memory,
+        labels: Int[Tensor, "B L"],
+        mask: Bool[Tensor, "B L"] | None = None,
+    ) -> Float[Tensor, " B"]:
+        """Compute the log-likelihood of the labels by CTC, faster than `ctc(...).log_partition()`.
+
+        Args:
+            memory: Encoded frames.
+            labels: Tokens of each text, without begin and end.
+            mask: True on real labels; None if all are real.
+
+        Returns:
+            Log-likelihood of each text; -inf if the memory has too few positions for it.
+        """
+        return ctc_log_partition(
+            self.position_log_probs(memory), labels, memory.mask, mask, blank=BLANK
         )
 
 

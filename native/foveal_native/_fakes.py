@@ -192,6 +192,28 @@ def _alignment_sample(
     return paths, moves.new_empty(moves.shape[0], dtype=torch.bool)
 
 
+@register("foveal_native::ctc_log_partition")
+def _ctc_log_partition(
+    log_probs: Tensor,
+    labels: Tensor,
+    frame_mask: Tensor | None,
+    label_mask: Tensor | None,
+    blank: int,
+) -> Tensor:
+    return log_probs.new_empty(log_probs.shape[0])
+
+
+@register("foveal_native::ctc_marginals")
+def _ctc_marginals(
+    log_probs: Tensor,
+    labels: Tensor,
+    frame_mask: Tensor | None,
+    label_mask: Tensor | None,
+    blank: int,
+) -> tuple[Tensor, Tensor]:
+    return log_probs.new_empty(log_probs.shape[0]), log_probs.new_empty(log_probs.shape)
+
+
 def _kept_of_spanning(words: int, single_root: bool) -> int:
     """Return the number of values kept per sentence; see `kept_of_spanning` in src/spanning_kernels.h."""
     size = words + (2 if single_root else 1)

@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "alignment_kernels.h"
+#include "ctc_kernels.h"
 #include "k_subset_kernels.h"
 #include "semi_markov_kernels.h"
 #include "spanning_kernels.h"
@@ -205,6 +206,8 @@ struct Kernels {
   SemiMarkovKernels<double> semi_markov_double;
   AlignmentKernels<float> alignment_float;
   AlignmentKernels<double> alignment_double;
+  CtcKernels<float> ctc_float;
+  CtcKernels<double> ctc_double;
   SpanningKernels<float> spanning_float;
   SpanningKernels<double> spanning_double;
   ItemKernels<float> k_subset_float;

@@ -20,6 +20,7 @@
 
 #include "alignment_search.h"
 #include "chain.h"
+#include "ctc.h"
 #include "k_subset.h"
 #include "projective_search.h"
 #include "scan.h"
@@ -41,6 +42,8 @@ const Kernels avx2_kernels = {
     avx2::semi_markov::table<double>(),
     avx2::alignment::table<float>(),
     avx2::alignment::table<double>(),
+    avx2::ctc::table<float>(),
+    avx2::ctc::table<double>(),
     avx2::spanning::table<float>(),
     avx2::spanning::table<double>(),
     avx2::k_subset::table<float>(),

@@ -20,6 +20,7 @@
 
 #include "alignment_search.h"
 #include "chain.h"
+#include "ctc.h"
 #include "k_subset.h"
 #include "projective_search.h"
 #include "scan.h"
@@ -41,6 +42,8 @@ const Kernels avx512_kernels = {
     avx512::semi_markov::table<double>(),
     avx512::alignment::table<float>(),
     avx512::alignment::table<double>(),
+    avx512::ctc::table<float>(),
+    avx512::ctc::table<double>(),
     avx512::spanning::table<float>(),
     avx512::spanning::table<double>(),
     avx512::k_subset::table<float>(),

@@ -15,6 +15,7 @@
 
 #include "alignment_search.h"
 #include "chain.h"
+#include "ctc.h"
 #include "k_subset.h"
 #include "projective_search.h"
 #include "scan.h"
@@ -36,6 +37,8 @@ const Kernels baseline_kernels = {
     baseline::semi_markov::table<double>(),
     baseline::alignment::table<float>(),
     baseline::alignment::table<double>(),
+    baseline::ctc::table<float>(),
+    baseline::ctc::table<double>(),
     baseline::spanning::table<float>(),
     baseline::spanning::table<double>(),
     baseline::k_subset::table<float>(),

@@ -3,6 +3,7 @@
 
 #include "alignment_test.h"
 #include "chain_test.h"
+#include "ctc_test.h"
 #include "k_subset_test.h"
 #include "projective_test.h"
 #include "semi_markov_test.h"
@@ -23,6 +24,8 @@ int main() {
     check_segmentations(table->semi_markov_double, 1e-10);
     check_alignments(table->alignment_float, 2e-5);
     check_alignments(table->alignment_double, 1e-10);
+    check_ctc(table->ctc_float, 2e-5);
+    check_ctc(table->ctc_double, 1e-10);
     check_spanning_trees(table->spanning_float, 2e-5);
     check_spanning_trees(table->spanning_double, 1e-10);
     check_subsets(table->k_subset_float, 2e-5);

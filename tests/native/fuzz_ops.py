@@ -101,6 +101,15 @@ def alignment(name: str) -> Arguments:
     return [moves, mask]
 
 
+def ctc(name: str) -> Arguments:
+    batch, frames, symbols = random.choice(BATCHES), random.choice((0, *SIZES, 20)), 5
+    size = random.choice((0, *SIZES, 17))
+    blank = random.randrange(symbols)
+    labels = (blank + torch.randint(1, symbols, (batch, size))) % symbols
+    masks = mask_or_none(batch, frames), mask_or_none(batch, size)
+    return [scores(batch, frames, symbols), labels, *masks, blank]
+
+
 def span(name: str) -> Arguments:
     batch, words = random.choice(BATCHES), random.choice((0, *SIZES, 19))
     spans, mask = scores(batch, words, words), mask_or_none(batch, words)
@@ -152,7 +161,7 @@ CALLS = [
     (f"{structure.__name__}_{name}", structure, name)
     for structure in STRUCTURES
     for name in SHARED_NAMES + EXTRA_NAMES.get(structure, ("best",))
-]
+] + [(f"ctc_{name}", ctc, name) for name in ("log_partition", "marginals")]
 
 
 def with_other_sizes(tensor: Tensor) -> Tensor:

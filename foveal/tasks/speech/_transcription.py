@@ -44,7 +44,7 @@ from ...metrics import AbstractMetricSpec
 from ...metrics._metrics import exact_match, word_error_rate
 from ...metrics._statistics import Statistics
 from ...models import Transcriber, TranscriberSpec
-from ...models._transcriber import BLANK, num_needed
+from ...models._transcriber import BLANK
 from ...specs import setting
 from ..base._answering import Answers, Search
 from ..base._evaluation import MainMetric
@@ -111,10 +111,9 @@ class Transcription(AbstractExplainedWriting[Transcriber, "TranscriptionSpec"]):
             return Loss(total, count)
         labels, mask = text.targets[:, :-1], text.mask[:, 1:]  # without the end token
         labels = labels.masked_fill(~mask, BLANK)
-        assert memory.mask is not None
-        possible = num_needed(labels, mask) <= memory.mask.sum(-1)
-        few = memory._replace(values=memory.values[possible], mask=memory.mask[possible])
-        ctc = -self.model.ctc(few, labels[possible], mask[possible]).log_partition().sum()
+        log_likelihoods = self.model.ctc_log_likelihood(memory, labels, mask)
+        # A text that has more labels than the recording has positions is impossible, and has no gradient.
+        ctc = -log_likelihoods.masked_fill(log_likelihoods == -torch.inf, 0.0).sum()
         parts = {"likelihood": total.detach(), "ctc": ctc.detach()}
         return Loss((1 - weight) * total + weight * ctc, count, parts)
 
