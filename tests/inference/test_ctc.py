@@ -1,6 +1,5 @@
 """The log-likelihood of labels by CTC, with the kernel and with PyTorch operations."""
 
-from collections.abc import Iterator
 from itertools import groupby, product
 
 import pytest
@@ -10,18 +9,18 @@ from torch.nn.functional import ctc_loss
 from torch.testing import assert_close
 
 from foveal.distributions import Alignment
-from foveal.errors import DerivativeError, ShapeError, ValueRangeError
+from foveal.errors import DerivativeError, ValueRangeError
 from foveal.inference import _native, ctc_log_partition, ctc_marginals
 from foveal.masking import mask_from_lengths
 
 
 @pytest.fixture(params=["kernel", "reference"], autouse=True)
-def implementation(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+def implementation(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     if request.param == "reference":
         monkeypatch.setattr(_native, "_IN_USE", False)
     elif not _native._IN_USE:
         pytest.skip("foveal-native is not in use")
-    yield request.param
+    return request.param
 
 
 def gradient(total: Tensor, leaf: Tensor) -> Tensor:
@@ -133,13 +132,15 @@ def test_padding_changes_nothing_to_the_bit(implementation: str) -> None:
                 assert torch.equal(alone[0], found)
 
 
-def test_an_item_does_not_depend_on_its_batch() -> None:
+def test_an_item_does_not_depend_on_its_batch(implementation: str) -> None:
+    """The kernel computes items one by one; operations of PyTorch may round differently."""
+    tolerance = 0.0 if implementation == "kernel" else 1e-6
     log_probs, targets, frame_mask, target_mask = padded_case()
     together = ctc_marginals(log_probs, targets, frame_mask, target_mask)
     for item in range(3):
         one = slice(item, item + 1)
         alone = ctc_marginals(log_probs[one], targets[one], frame_mask[one], target_mask[one])
-        assert torch.equal(alone[0], together[item])
+        assert_close(alone[0], together[item], rtol=0, atol=tolerance)
 
 
 @pytest.mark.parametrize("kind", ["wide", "far", "forbidden", "even"])
@@ -158,7 +159,9 @@ def test_no_range_of_scores_costs_accuracy(kind: str) -> None:
     expected = wide.marginals()[..., 1:, :-1, 1] + wide.marginals()[..., 1:, 1:, 0]
     found = ctc_marginals(log_probs, targets)
     assert_close(found[..., 0].double(), expected[..., ::2].sum(-1), rtol=0, atol=1e-5)
-    assert_close(ctc_log_partition(log_probs, targets).double(), wide.log_partition(), rtol=1e-6, atol=1e-4)
+    assert_close(
+        ctc_log_partition(log_probs, targets).double(), wide.log_partition(), rtol=1e-6, atol=1e-4
+    )
 
 
 def test_second_derivatives_are_exact_and_third_ones_an_error() -> None:
@@ -200,10 +203,7 @@ def test_half_precision_gives_float32_and_other_transforms_work() -> None:
     [
         ({"targets": torch.tensor([[1, 5]])}, ValueRangeError, "got 5"),
         ({"targets": torch.tensor([[1, 0]])}, ValueRangeError, "other than the blank 0"),
-        ({"targets": torch.tensor([1, 2])}, ShapeError, "targets"),
-        ({"blank": 5}, ValueRangeError, "blank"),
-        ({"frame_mask": torch.ones(1, 3, dtype=torch.bool)}, ShapeError, "frame_mask"),
-        ({"target_mask": torch.ones(1, 2)}, ValueRangeError, "target_mask"),
+        ({"blank": 5}, ValueRangeError, "blank must be a symbol"),
     ],
 )
 def test_the_messages(change: dict[str, Tensor], error: type[Exception], words: str) -> None:
