@@ -2,6 +2,8 @@
 
 #pragma once
 
+#include <algorithm>
+
 #include "check.h"
 
 namespace foveal {

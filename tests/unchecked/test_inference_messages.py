@@ -11,6 +11,7 @@ from foveal.errors import ShapeError, ValueRangeError
 from foveal.inference.chain._functions import chain_node_marginals, chain_sample
 
 PAIRS, SHARED_MASK = torch.zeros(1, 1, 3, 3), torch.ones(1, 4, dtype=torch.bool)
+LABELS = torch.ones(2, 4, dtype=torch.long)
 # Each function with scores of four positions for two items; the mask is the last argument.
 TAKE_A_MASK: dict[str, Callable[[Tensor], object]] = {
     "chain": lambda m: inference.chain_log_partition(torch.zeros(2, 4, 3), PAIRS, m),
@@ -24,6 +25,8 @@ TAKE_A_MASK: dict[str, Callable[[Tensor], object]] = {
     "span": lambda m: inference.span_log_partition(torch.zeros(2, 4, 4, 1), m),
     "source": lambda m: inference.alignment_marginals(torch.zeros(2, 5, 3, 3), m),
     "target": lambda m: inference.alignment_best(torch.zeros(2, 3, 5, 3), None, m),
+    "frames": lambda m: inference.ctc_marginals(torch.zeros(2, 4, 3), LABELS, m),
+    "labels": lambda m: inference.ctc_log_partition(torch.zeros(2, 4, 3), LABELS, None, m),
 }
 
 
