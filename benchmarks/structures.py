@@ -5,6 +5,7 @@
     python -m benchmarks.structures --parts speed --structures "projective tree" "span tree"
     python -m benchmarks.structures --parts accuracy memory
     python -m benchmarks.structures --native                            with the C++ kernels, see `native`
+    python -m benchmarks.structures --native --parts speed --structures CTC --out results/ctc.json
 
 Speed is the peer's time divided by ours: 3 means three times faster. One thread, float32, interleaved in one
 process (see `timing`). `cases` defines the operations of each library.
@@ -78,6 +79,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     _native._IN_USE = options.native
     packages = sorted({peer for family in FAMILIES for peer in family.peers})
     made_by = f"python -m benchmarks.structures{' --native' if options.native else ''}"
+    if options.out not in (OUT, NATIVE_OUT):  # a file of some structures only
+        chosen = " ".join(f'"{name}"' if " " in name else name for name in options.structures)
+        parts = " ".join(options.parts)
+        made_by += f" --parts {parts} --structures {chosen} --out {options.out}"
     results = Results.here(made_by, packages=packages)
     if not options.fresh:
         results = results.continued_from(options.out)

@@ -48,6 +48,11 @@ class ServedRun:
         return self.task.inputs.picture
 
     @property
+    def hears(self) -> bool:
+        """Return True if the model reads a recording, which it sees as a spectrogram."""
+        return self.task.inputs.audio
+
+    @property
     def reads(self) -> bool:
         """Return True if the model reads a text, with or without an image."""
         return self.task.inputs.text
@@ -74,7 +79,8 @@ class ServedRun:
             return Example(question.input, features=question.features)
         if not question.picture.startswith(INLINE):
             raise QuestionError(
-                "picture: expected data:image/png;base64, followed by the contents of the file. Drop an image."
+                "picture: expected data:image/png;base64, followed by the contents of the file. Drop "
+                f"{_noun(self)}."
             )
         picture = Picture.parse(question.picture)
         return Example(PictureQuestion(picture, question.input) if self.reads else picture)
@@ -91,6 +97,7 @@ class ServedRun:
             "symbols": sorted(symbols),
             "example": self.example,
             "sees": self.sees,
+            "hears": self.hears,
             "reads": self.reads,
         }
 
@@ -108,16 +115,21 @@ def load_runs(folders: Sequence[str | Path], *, also: Sequence[type] = ()) -> tu
     for name, folder in zip(_names(folders), folders, strict=True):
         task = load_bundle(folder, also=also)
         run = ServedRun(name, task, _example(task, Path(folder)))
-        blank = SILENCE if run.task.inputs.audio else BLANK
+        blank = SILENCE if run.hears else BLANK
         tried = blank if run.sees else ""
         explain(run.task, run.asked(Question(run=name, input=run.example, picture=tried)))
         runs.append(run)
-    if len({run.sees for run in runs}) > 1:
+    if len({(run.sees, run.hears) for run in runs}) > 1:
+        first, second = sorted(_noun(run) for run in runs)
         raise ValueRangeError(
-            f"explore: {runs[0].name} and {runs[1].name} have different inputs, an image and a text. "
+            f"explore: {runs[0].name} and {runs[1].name} have different inputs, {first} and {second}. "
             f"Explore them separately."
         )
     return tuple(runs)
+
+
+def _noun(run: ServedRun) -> str:
+    return "a recording" if run.hears else "an image" if run.sees else "a text"
 
 
 def _example(task: AbstractTask[Any], folder: Path) -> str:

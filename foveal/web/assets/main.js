@@ -6,12 +6,12 @@ import {Panel} from "./panel.js";
 import {number} from "./text.js";
 
 const QUIET = 600; // milliseconds without a key before an answer is read out
-const MOST_BYTES = 6e6; // of an image, as the server takes it
+const MOST_BYTES = 6e6; // of a file, as the server takes it
 
 const at = (name) => document.getElementById(name);
 const panels = [];
 let announcement = null;
-let picture = null; // the image that was dropped, as data:image/png;base64,...
+let picture = null; // the image or recording that was dropped, as data:image/png;base64,...
 
 function ask(since) {
   // A line break cannot be typed into a model that reads lines.
@@ -24,7 +24,7 @@ function fail(text) {
   at("failure").hidden = !text;
 }
 
-/** Ask about an image that was dropped or chosen. */
+/** Ask about a file that was dropped or chosen. */
 function look(file) {
   if (!file) return;
   const size = (bytes) => `${(bytes / 1e6).toFixed(1)} MB`;
@@ -43,14 +43,21 @@ function look(file) {
   reader.readAsDataURL(file);
 }
 
-/** Let images be chosen, or dropped anywhere on the page. */
+/** Let images or recordings be chosen, or dropped anywhere on the page. */
 function takePictures(found) {
   at("picture-field").hidden = false;
   at("input-field").hidden = !found.some((run) => run.reads);
   say(at("input-label"), "Question");
+  const hears = found.some((run) => run.hears);
+  if (hears) {
+    say(at("file-label"), "Recording");
+    at("file").accept = ".wav,.flac,.ogg,audio/wav,audio/flac,audio/ogg";
+  }
+  const what = hears ? "a recording" : "an image";
+  const press = hears ? " Click it, or press Enter, to hear what it read." : "";
   say(
     at("hint"),
-    "Drop an image on this page, or choose one. Hover over a token, or move to it with the arrow keys, to see where it looked.",
+    `Drop ${what} on this page, or choose one. Hover over a token, or move to it with the arrow keys, to see where it looked.${press}`,
   );
   at("file").addEventListener("change", () => look(at("file").files[0]));
   const over = (is) => document.body.classList.toggle("dropping", is);

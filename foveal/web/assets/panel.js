@@ -7,6 +7,7 @@ import {differing} from "./differing.js";
 import {element, fit, say, share} from "./dom.js";
 import {MOST_CELLS, WeightsMap} from "./map.js";
 import {Picture} from "./picture.js";
+import {Playback} from "./playback.js";
 import {Strips} from "./strips.js";
 import {direction, named, number, shown} from "./text.js";
 import {alone, asked, look, reweighted, write} from "./what_if.js";
@@ -30,6 +31,7 @@ export class Panel {
   #bars;
   #map;
   #picture;
+  #playback;
 
   /** `answered(panel, since)` hears of every answer that is shown. */
   constructor(run, answered) {
@@ -40,7 +42,11 @@ export class Panel {
     say(this.#at(".name"), run.name);
     this.root.setAttribute("aria-label", `run ${run.name}`);
     const lit = (step, place) => this.#light(step, place);
-    this.#strips = new Strips(this.root, {lit, opened: (step) => this.#open(step)});
+    const opened = (step) => {
+      this.#open(step);
+      this.#playback.play(this.#data.steps[step].weights);
+    };
+    this.#strips = new Strips(this.root, {lit, opened});
     this.#bars = new Bars(this.#at(".bars"), {
       changed: (place, value) =>
         this.#look(this.#selected, place, (weights) =>
@@ -49,6 +55,7 @@ export class Panel {
       lit: (place) => this.#light(place === null ? null : this.#selected, place),
     });
     this.#picture = new Picture(this.#at(".picture"));
+    this.#playback = new Playback(this.#at(".playback"));
     this.#map = new WeightsMap(this.#at(".map"), {
       lit,
       forced: (step, place) => this.#look(step, place, (weights) => alone(weights, place)),
@@ -228,6 +235,7 @@ export class Panel {
     // Cells of a picture are lit where they are: no strip, bars or columns for each of them.
     this.#at(".inputs").hidden = Boolean(data.picture);
     this.#picture.show(data);
+    this.#playback.show(this.#run.hears ? this.#shown : null, data.sources);
     this.#strips.show(data, this.#selected, marks);
     this.#showLegend(new Set(marks.flat()));
     this.#showChanges();
