@@ -20,8 +20,8 @@ Weights = Annotated[list[Weight], Field(max_length=MOST_STEPS)]
 class Question(BaseModel):
     """The body of a request; see `foveal.inspection.explain` for `prefix` and `forced`.
 
-    `picture` is an image file as a data URI, `data:image/png;base64,...`, for runs that read images; `input` is then
-    the question about the image, if any.
+    `picture` is an image file or a recording as a data URI, `data:image/png;base64,...`, for runs that read one; `input`
+    is then the question about the image, if any.
     """
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
