@@ -19,6 +19,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from ...distributions import Alignment
+from ...inference import ctc_log_partition
 from ...models._transcriber import BLANK, num_needed
 
 IMPOSSIBLE = -1e4  # log-probability of a text that has more labels than positions
@@ -39,12 +40,9 @@ def num_positions(labels: Int[Tensor, " L"]) -> int:
 
 
 def ctc_log_prob(log_probs: Float[Tensor, "S W"], labels: Int[Tensor, " L"]) -> float:
-    """Return the log-probability of a text by CTC."""
-    if not len(labels):
-        return log_probs[:, BLANK].sum().item()
-    if num_positions(labels) > len(log_probs):
-        return IMPOSSIBLE
-    return max(IMPOSSIBLE, _aligned(log_probs, labels).log_partition().item())
+    """Return the log-probability of a text by CTC, `IMPOSSIBLE` if it has more labels than positions."""
+    found = ctc_log_partition(log_probs.unsqueeze(0), labels.unsqueeze(0), blank=BLANK)
+    return max(IMPOSSIBLE, found.item())
 
 
 def emissions(log_probs: Float[Tensor, "S W"], labels: Int[Tensor, " L"]) -> Float[Tensor, "S L"]:
