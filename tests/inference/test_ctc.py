@@ -1,6 +1,7 @@
 """The log-likelihood of labels by CTC, with the kernel and with PyTorch operations."""
 
 from itertools import groupby, product
+from typing import Any
 
 import pytest
 import torch
@@ -206,7 +207,11 @@ def test_half_precision_gives_float32_and_other_transforms_work() -> None:
         ({"blank": 5}, ValueRangeError, "blank must be a symbol"),
     ],
 )
-def test_the_messages(change: dict[str, Tensor], error: type[Exception], words: str) -> None:
-    given = {"log_probs": torch.zeros(1, 4, 5), "targets": torch.tensor([[1, 2]]), **change}
+def test_the_messages(change: dict[str, Any], error: type[Exception], words: str) -> None:
+    given: dict[str, Any] = {
+        "log_probs": torch.zeros(1, 4, 5),
+        "targets": torch.tensor([[1, 2]]),
+        **change,
+    }
     with pytest.raises(error, match=words):
         ctc_log_partition(**given)

@@ -61,7 +61,7 @@ def ctc_log_partition(
         return alignment_log_partition(lattice.moves, frame_mask, lattice.real)
     given = _native.raised(log_probs), targets.long(), frame_mask, target_mask, blank
     if wants_gradient((log_probs,)):
-        return _LogPartition.apply(*given)  # pyright: ignore[reportReturnType]
+        return _LogPartition.apply(*given)
     return _OPS.ctc_log_partition.default(*given)
 
 
@@ -128,7 +128,7 @@ class _LogPartition(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
-        log_probs, found, *tensors = ctx.saved_tensors
+        log_probs, found, targets, frame_mask, target_mask = ctx.saved_tensors
         if records_gradient():
-            found = _lattice_marginals(log_probs, *tensors, ctx.blank)
+            found = _lattice_marginals(log_probs, targets, frame_mask, target_mask, ctx.blank)
         return grads[0].reshape(-1, 1, 1) * found, None, None, None, None
