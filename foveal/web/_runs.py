@@ -120,7 +120,7 @@ def load_runs(folders: Sequence[str | Path], *, also: Sequence[type] = ()) -> tu
         explain(run.task, run.asked(Question(run=name, input=run.example, picture=tried)))
         runs.append(run)
     if len({(run.sees, run.hears) for run in runs}) > 1:
-        first, second = sorted(_noun(run) for run in runs)
+        first, second = map(_noun, runs)
         raise ValueRangeError(
             f"explore: {runs[0].name} and {runs[1].name} have different inputs, {first} and {second}. "
             f"Explore them separately."

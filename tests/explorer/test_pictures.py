@@ -108,7 +108,7 @@ def test_texts_and_pictures_are_not_mixed(folder: Path) -> None:
     refused = answered(GOOD, picture=inline(folder / "bars/0.png"), input="abc")
     assert refused.status == 400
     assert "reads texts" in refused.data["error"]
-    with pytest.raises(ValueRangeError, match="an image and a text"):
+    with pytest.raises(ValueRangeError, match="a text and an image"):
         load_runs([GOOD, folder / "captions"])
 
 

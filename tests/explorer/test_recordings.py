@@ -65,7 +65,7 @@ def test_a_recording_is_answered_as_the_file_is(folder: Path) -> None:
     assert "Drop a recording" in refused.data["error"]
     (described,) = fetch(app, "/api/runs").data
     assert described["hears"]
-    with pytest.raises(ValueRangeError, match="a recording and a text"):
+    with pytest.raises(ValueRangeError, match="a text and a recording"):
         load_runs([GOOD, folder / "model"])
 
 
