@@ -35,7 +35,10 @@ from foveal.specs import setting
 from foveal.tasks import PredictionSpec, TaggingSpec, TransductionSpec
 from foveal.training import Run, TrainingSpec
 
+Kind = Literal["copy", "repeat", "recall", "dots", "sort"]
+
 LETTERS = "abcdefghij"
+NUMBERS = tuple(f"{number:03}" for number in range(200))
 COUNTS = ("1", "2", "3")
 WIDTH = 3  # letters of an item of `recall`
 LONGEST = 20  # letters of the longest training sequence
@@ -49,7 +52,7 @@ CASES = (
     *(f"{task}_{attention}" for task in TASKS for attention in ATTENTIONS),
     *(f"copy_{cell}" for cell in CELLS),
 )
-STEPS = {"copy": 5000, "repeat": 3000, "recall": 2500, "dots": 2500}
+STEPS = {"copy": 5000, "repeat": 3000, "recall": 2500, "dots": 2500, "sort": 5000}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -57,7 +60,7 @@ class Sequences(AbstractSourceSpec):
     """Random sequences with the output of a task."""
 
     kind: Literal["sequences"] = "sequences"
-    task: Literal["copy", "repeat", "recall", "dots"] = setting("copy", "how the output follows")
+    task: Kind = setting("copy", "how the output follows")
     shortest: int = setting(1, "number of letters of the shortest sequence", at_least=1)
     longest: int = setting(LONGEST, "number of letters of the longest sequence", at_least=1)
     size: int = setting(1000, "number of sequences", at_least=1)
@@ -100,7 +103,13 @@ def _dots(chance: Random, length: int) -> Drawn:
     return [*letters, "=", *["."] * length], [*["-"] * (length + 1), *letters]
 
 
-_DRAW = {"copy": _copy, "repeat": _repeat, "recall": _recall, "dots": _dots}
+def _sort(chance: Random, length: int) -> Drawn:
+    """Draw different numbers."""
+    numbers = chance.sample(NUMBERS, length)
+    return numbers, sorted(numbers)
+
+
+_DRAW = {"copy": _copy, "repeat": _repeat, "recall": _recall, "dots": _dots, "sort": _sort}
 
 
 def recipe(case: str = "copy_shift") -> Run:
@@ -113,7 +122,7 @@ def recipe(case: str = "copy_shift") -> Run:
 
 
 def _run(
-    task: Literal["copy", "repeat", "recall", "dots"],
+    task: Kind,
     spec: TransductionSpec | TaggingSpec,
     batch_size: int,
 ) -> Run:

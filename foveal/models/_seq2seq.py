@@ -169,7 +169,8 @@ class Seq2SeqSpec:
         if self.decoder.copies and source_vocabulary != target_vocabulary:
             raise ValueRangeError(
                 f"Seq2Seq: a decoder that copies needs one vocabulary for source and target, got {source_vocabulary} "
-                f"and {target_vocabulary} tokens. Build both from one vocabulary, or set decoder.copy to false."
+                f"and {target_vocabulary} tokens. Build both from one vocabulary, or set decoder.copy and "
+                f"decoder.point to false."
             )
         if isinstance(self.decoder.attention, HierarchicalSpec) and not self.reads_documents:
             raise ValueRangeError(

@@ -36,7 +36,7 @@ from ..data._batches import move
 from ..data._example import read_alignment
 from ..data.vocabularies._tally import Symbols, Tally
 from ..data.vocabularies._vocabularies import Vocabularies, required_target, trained
-from ..errors import ValueRangeError
+from ..errors import DataError, ValueRangeError
 from ..metrics import AbstractMetricSpec
 from ..metrics._statistics import Statistics
 from ..models import Seq2Seq, Seq2SeqSpec
@@ -94,9 +94,12 @@ class Transduction(AbstractExplainedWriting[Seq2Seq, "TransductionSpec"]):
         target = self.spec.target.encode(required_target(example))
         alignment = read_alignment(example) if self.spec.alignment_weight else ()
         source = self._encode_source(example)
+        written = self._writes.encode(target, self._slots(example))
+        if self.spec.model.decoder.points:
+            _check_pointed(example, self.symbols(example), target)
         return Encoded(
             source.source,
-            self._writes.encode(target, self._slots(example)),
+            written,
             features=source["features"],
             alignment=alignment,
         )
@@ -307,6 +310,17 @@ class Transduction(AbstractExplainedWriting[Seq2Seq, "TransductionSpec"]):
                 return rouges(references, outputs)
 
 
+def _check_pointed(example: Example, source: Sequence[str], target: Sequence[str]) -> None:
+    """Check that a decoder that only points can write the target."""
+    missing = next((token for token in target if token not in source), None)
+    if missing is not None:
+        raise DataError(
+            f"Transduction: with decoder.point, every token of a target must be a token of its source, got the token "
+            f"{missing!r} in the target {example.target!r}. Remove the example, or set decoder.point to false and "
+            f"decoder.copy to true."
+        )
+
+
 def as_transduction(task: AbstractTask[Any], why: str) -> Transduction:
     """Return the task if it maps texts to texts; otherwise raise `ValueRangeError` with the reason."""
     if isinstance(task, Transduction):
@@ -363,7 +377,7 @@ class TransductionSpec(AbstractTextSpec[Transduction]):
     )
     unseen_slots: int = setting(
         16,
-        "with decoder.copy: how many different unseen tokens of a source can be copied",
+        "with decoder.copy or decoder.point: how many different unseen tokens of a source can be copied",
         at_least=1,
     )
     metrics: tuple[AbstractMetricSpec, ...] = setting((), "additional metrics")

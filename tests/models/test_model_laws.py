@@ -109,6 +109,7 @@ SEQ2SEQ = {
     "copy, before, heads": seq2seq(
         copy=True, attend="before", attention=MultiHeadSpec(num_heads=2)
     ),
+    "point": seq2seq(point=True),
     "tie_embeddings": seq2seq(tie_embeddings=True),
     "every step": seq2seq(bridge="every_step", num_layers=2, residual=True),
     "both ways": seq2seq(bridge="both", cell="gru", num_layers=2, skip=True),

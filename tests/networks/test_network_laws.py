@@ -226,6 +226,7 @@ def decoder_with(
     tie_embeddings: bool = False,
     cell: type[AbstractCell] = LSTMCell,
     copy: bool = False,
+    point_end: int | None = None,
 ) -> AbstractDecoder | BahdanauDecoder:
     embedding = nn.Embedding(9, 5)
     width = 5 + (0 if bridge in ("initial state", "learned") else 6)
@@ -240,9 +241,9 @@ def decoder_with(
     }
     if kind == "plain":
         return PlainDecoder(**parts)
-    parts["copy"] = copy
+    parts |= {"copy": copy, "point_end": point_end}
     if kind == "attention":
-        read = softmax_attention(5, 6) if copy else segment_attention(5, 6)
+        read = softmax_attention(5, 6) if copy or point_end else segment_attention(5, 6)
         return AttentionDecoder(**parts, attention=read, value_size=6)
     attention = softmax_attention(5, 6)
     if kind in ("before", "deep"):
@@ -263,6 +264,13 @@ def test_a_decoder_that_copies_obeys_the_laws(kind: str) -> None:
     torch.manual_seed(11)
     memory = memory_of_sequences(summary=True)._replace(copies=torch.randint(9, (4, 4)))
     check_decoder(decoder_with(kind, "initial state", copy=True), memory, 9)
+
+
+@pytest.mark.parametrize("kind", ["attention", "feeding", "before", "deep"])
+def test_a_decoder_that_points_obeys_the_laws(kind: str) -> None:
+    torch.manual_seed(11)
+    memory = memory_of_sequences(summary=True)._replace(copies=torch.randint(4, 9, (4, 4)))
+    check_decoder(decoder_with(kind, "initial state", point_end=3), memory, 9)
 
 
 @pytest.mark.parametrize("cell", [ElmanCell, GRUCell])

@@ -63,6 +63,11 @@ def test_a_decoder_obeys_the_laws(name: str, positions: Positions, copy: bool) -
     check_decoder(decoder, memory(copies=torch.randint(TOKENS, (4, 5))), TOKENS)
 
 
+def test_a_decoder_that_points_obeys_the_laws() -> None:
+    decoder = decoder_with(HEADS["softmax"](), 1, point_end=3)
+    check_decoder(decoder, memory(copies=torch.randint(4, TOKENS, (4, 5))), TOKENS)
+
+
 def same_as_torch(layer: TransformerDecoderLayer) -> nn.TransformerDecoderLayer:
     """Return torch's layer with the weights of ours."""
     other = nn.TransformerDecoderLayer(

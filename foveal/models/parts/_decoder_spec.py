@@ -37,6 +37,10 @@ from ._attention_specs import (
 from ._recurrent_spec import AbstractRecurrentSpec
 
 
+END = 3  # the id of the end token: foveal.data.Vocabulary
+POINT = "write only tokens of the source, to which the attention points (pointer network, Vinyals et al. 2015)"
+
+
 @dataclass(frozen=True, kw_only=True)
 class AbstractDecoderSpec(AbstractSpec):
     """A decoder. Derive from it to use a custom decoder."""
@@ -48,6 +52,11 @@ class AbstractDecoderSpec(AbstractSpec):
     @property
     def copies(self) -> bool:
         """Whether the decoder copies tokens of the source, which then share the vocabulary of the outputs."""
+        return False
+
+    @property
+    def points(self) -> bool:
+        """Whether the decoder can write only tokens of the source."""
         return False
 
     @property
@@ -76,12 +85,23 @@ class AbstractDecoderSpec(AbstractSpec):
         """
 
 
+def check_point(name: str, point: bool, *, copy: bool, tie_embeddings: bool) -> None:
+    """Raise an error for settings that contradict a decoder that points."""
+    for other, is_set in {"copy": copy, "tie_embeddings": tie_embeddings}.items():
+        if point and is_set:
+            raise ValueRangeError(
+                f"{name}: a decoder with point copies every token and has no table of outputs, got point and {other} "
+                f"true. Set one of them to false."
+            )
+
+
 class _Reading(TypedDict):
     """The arguments of every decoder with attention."""
 
     attention: Attends
     value_size: int
     copy: bool
+    point_end: int | None
 
 
 @final
@@ -115,6 +135,7 @@ class DecoderSpec(AbstractRecurrentSpec, AbstractDecoderSpec):
     copy: bool = setting(
         False, "copy tokens of the source, unseen ones too (pointer-generator, See et al. 2017)"
     )
+    point: bool = setting(False, POINT)
     coverage: bool = setting(
         False,
         "scores read the attention that each position has received (coverage, See et al. 2017); slower",
@@ -129,7 +150,12 @@ class DecoderSpec(AbstractRecurrentSpec, AbstractDecoderSpec):
     @property
     @override
     def copies(self) -> bool:
-        return self.copy
+        return self.copy or self.point
+
+    @property
+    @override
+    def points(self) -> bool:
+        return self.point
 
     @override
     def build(self, vocabulary: int, value_size: int, summary_size: int) -> AbstractTokenDecoder:
@@ -169,6 +195,7 @@ class DecoderSpec(AbstractRecurrentSpec, AbstractDecoderSpec):
             ),
             value_size=value_size,
             copy=self.copy,
+            point_end=END if self.point else None,
         )
         if self.attend == "before":
             deep_size = vector_size if self.deep_output else None
@@ -187,6 +214,11 @@ class DecoderSpec(AbstractRecurrentSpec, AbstractDecoderSpec):
             scorer=CoverageScorer(built.scorer), distribute=built.distribute, reader=built.reader
         )
 
+    @property
+    def _copying(self) -> str:
+        """Name of the setting by which the decoder copies, for messages."""
+        return "point" if self.point else "copy"
+
     def _bridge(self, summary_size: int, stack: RecurrentStack) -> AbstractBridge:
         match self.bridge:
             case "initial_state":
@@ -202,14 +234,16 @@ class DecoderSpec(AbstractRecurrentSpec, AbstractDecoderSpec):
 
     def _check(self) -> None:
         """Raise an error for incompatible settings."""
+        check_point("DecoderSpec", self.point, copy=self.copy, tie_embeddings=self.tie_embeddings)
         if self.attention is None:
             self._check_without_attention()
         elif isinstance(self.attention, LatentHardSpec | LatentMonotoneSpec):
             self._check_latent(self.attention)
-        elif self.copy and not self.attention.is_exclusive:
+        elif self.copies and not self.attention.is_exclusive:
             raise ValueRangeError(
-                f"DecoderSpec: copy needs attention weights that sum to 1, got attention {self.attention.kind}, whose "
-                f"weights do not. Choose softmax, sparsemax or local attention, or set copy to false."
+                f"DecoderSpec: {self._copying} needs attention weights that sum to 1, got attention "
+                f"{self.attention.kind}, whose weights do not. Choose softmax, sparsemax or local attention, or set "
+                f"{self._copying} to false."
             )
         if self.coverage and not isinstance(self.attention, SoftmaxSpec | SparsemaxSpec):
             kind = "none" if self.attention is None else self.attention.kind
@@ -244,10 +278,10 @@ class DecoderSpec(AbstractRecurrentSpec, AbstractDecoderSpec):
 
     def _check_latent(self, attention: LatentHardSpec | LatentMonotoneSpec) -> None:
         """Raise an error for settings that need one context, where there is one for each position."""
-        if self.copy:
+        if self.copies:
             raise ValueRangeError(
-                f"DecoderSpec: copy needs the attention weights of a step, got attention {attention.kind}, which sums "
-                f"over all positions. Choose softmax attention, or set copy to false."
+                f"DecoderSpec: {self._copying} needs the attention weights of a step, got attention {attention.kind}, "
+                f"which sums over all positions. Choose softmax attention, or set {self._copying} to false."
             )
         for name, is_set in {
             "input_feeding": self.input_feeding,
@@ -267,10 +301,10 @@ class DecoderSpec(AbstractRecurrentSpec, AbstractDecoderSpec):
                 "DecoderSpec: input_feeding needs attention, got attention none. Choose an "
                 "attention, for example softmax, or set input_feeding to false."
             )
-        if self.copy:
+        if self.copies:
             raise ValueRangeError(
-                "DecoderSpec: copy follows the attention, got attention none. "
-                "Choose softmax attention, or set copy to false."
+                f"DecoderSpec: {self._copying} follows the attention, got attention none. "
+                f"Choose softmax attention, or set {self._copying} to false."
             )
         if self.attend == "before":
             raise ValueRangeError(

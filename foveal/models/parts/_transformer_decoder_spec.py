@@ -13,7 +13,7 @@ from ...networks import TransformerDecoder, TransformerDecoderLayer
 from ...networks.encoders.transformer._positions import Positions
 from ...specs import setting
 from ._attention_specs import AbstractAttentionSpec, PerQueryAttentionSpec, SoftmaxSpec
-from ._decoder_spec import AbstractDecoderSpec, DecoderSpec
+from ._decoder_spec import END, POINT, AbstractDecoderSpec, DecoderSpec, check_point
 from ._heads_spec import HeadsSpec, check_layers, heads_of_layer
 from ._scorer_specs import DotSpec
 
@@ -50,11 +50,17 @@ class TransformerDecoderSpec(AbstractDecoderSpec):
     copy: bool = setting(
         False, "copy tokens of the source, unseen ones too (pointer-generator, See et al. 2017)"
     )
+    point: bool = setting(False, POINT)
 
     @property
     @override
     def copies(self) -> bool:
-        return self.copy
+        return self.copy or self.point
+
+    @property
+    @override
+    def points(self) -> bool:
+        return self.point
 
     @property
     @override
@@ -73,11 +79,15 @@ class TransformerDecoderSpec(AbstractDecoderSpec):
     def build(self, vocabulary: int, value_size: int, summary_size: int) -> TransformerDecoder:
         """Build the decoder for tokens 0 to `vocabulary` - 1 and a memory of these widths."""
         check_layers("TransformerDecoderSpec", self.num_layers, self.special_heads)
-        if self.copy and not self.is_exclusive:
+        check_point(
+            "TransformerDecoderSpec", self.point, copy=self.copy, tie_embeddings=self.tie_embeddings
+        )
+        if self.copies and not self.is_exclusive:
+            option = "point" if self.point else "copy"
             raise ValueRangeError(
-                f"TransformerDecoderSpec: copy needs attention weights that sum to 1, got the attention "
+                f"TransformerDecoderSpec: {option} needs attention weights that sum to 1, got the attention "
                 f"{self.attention_kind} in the last layer, whose weights do not. Choose softmax, sparsemax or local "
-                f"attention there, or set copy to false."
+                f"attention there, or set {option} to false."
             )
         embedding = nn.Embedding(vocabulary, self.model_size)
         nn.init.normal_(embedding.weight, std=1 / math.sqrt(self.model_size))
@@ -88,6 +98,7 @@ class TransformerDecoderSpec(AbstractDecoderSpec):
             max_positions=self.max_positions,
             tie_embeddings=self.tie_embeddings,
             copy=self.copy,
+            point_end=END if self.point else None,
             dropout=self.dropout,
         )
 

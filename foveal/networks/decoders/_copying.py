@@ -5,7 +5,10 @@
 The vector v holds state and context, so the gate reads both. `Memory.copies` holds the token of each position in the
 vocabulary of the outputs.
 
-Reference: See et al. 2017, eq. 8 and 9.
+A decoder that points generates only the end, so its outputs are tokens of the source: p(end) = g, and the attention
+distributes the rest.
+
+References: See et al. 2017, eq. 8 and 9; Vinyals et al. 2015 (pointer networks).
 
 Axes: *batch any leading shape, Q steps or hypotheses, S positions, W tokens of the vocabulary, A width of the vector v.
 """
@@ -69,7 +72,7 @@ class CopyGate(nn.Module):
 
         Args:
             vectors: Vectors before the output layer.
-            log_probs: Log-probabilities of generating the targets, all finite.
+            log_probs: Log-probabilities of generating the targets.
             weights: Attention weights; each row sums to 1.
             targets: Token ids, one for each vector.
             memory: Encoded input with `copies`.

@@ -17,7 +17,7 @@ from ...errors import ShapeError
 from .._bridges import AbstractBridge, summarized, summary_of
 from .._dropout import Dropout
 from ..recurrent._stacks import RecurrentStack, StackStep
-from ._output import TokenOutput
+from ._output import AbstractTokenOutput, TokenOutput
 from ._steps import DecoderState
 from ._token_decoder import AbstractTokenDecoder
 
@@ -71,7 +71,9 @@ class AbstractRecurrentDecoder(AbstractTokenDecoder):
                 f"({bridge.step_size}) and the context that is fed back ({fed_size})."
             )
         self.embedding, self.stack, self.bridge = embedding, stack, bridge
-        self.output = TokenOutput(vector_size, embedding, tie_embeddings=tie_embeddings)
+        self.output: AbstractTokenOutput = TokenOutput(
+            vector_size, embedding, tie_embeddings=tie_embeddings
+        )
         self.dropout = Dropout(dropout)
 
     @override

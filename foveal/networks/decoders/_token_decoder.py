@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from ...attention import Memory
 from .._dropout import Dropout
-from ._output import TokenOutput
+from ._output import AbstractTokenOutput
 from ._steps import DecoderState, Step, TokenLosses, Unrolled
 
 
@@ -21,7 +21,7 @@ class AbstractTokenDecoder(nn.Module, ABC):
     """
 
     embedding: nn.Embedding  # vectors of the tokens; the output layer predicts the same tokens
-    output: TokenOutput
+    output: AbstractTokenOutput
     dropout: Dropout
 
     @property

@@ -2,6 +2,8 @@
 
     p(y_t | y_<t) = softmax( W v_t + b ),   or its mixture with copying
 
+A decoder that points copies all tokens: it generates only the end.
+
 Axes: *batch any leading shape, T tokens, Q queries, S positions, W tokens of the vocabulary, A width of the vector v.
 """
 
@@ -9,6 +11,7 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from typing import NotRequired, Unpack
 
+import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from typing_extensions import override
@@ -16,6 +19,7 @@ from typing_extensions import override
 from ...attention import Memory
 from ...errors import ValueRangeError
 from ._copying import CopyGate
+from ._output import EndOutput
 from ._recurrent_decoder import AbstractRecurrentDecoder, DecoderParts
 from ._steps import DecoderState, Reading, TeacherForced, TokenLosses, Unrolled, joined_weights
 from ._token_decoder import AbstractTokenDecoder
@@ -25,6 +29,7 @@ class VectorDecoderParts(DecoderParts):
     """The parts of every recurrent decoder that predicts from one vector, as keyword arguments."""
 
     copy: NotRequired[bool]
+    point_end: NotRequired[int | None]
 
 
 class AbstractVectorDecoder(AbstractTokenDecoder):
@@ -117,7 +122,7 @@ class AbstractVectorDecoder(AbstractTokenDecoder):
         log_prob = log_probs.gather(-1, targets.unsqueeze(-1)).squeeze(-1)
         loss = -log_prob
         if label_smoothing:
-            loss = (1 - label_smoothing) * loss - label_smoothing * log_probs.mean(-1)
+            loss = (1 - label_smoothing) * loss - label_smoothing * _mean_of_possible(log_probs)
         if mask is not None:
             loss, log_prob = loss.masked_fill(~mask, 0.0), log_prob.masked_fill(~mask, 0.0)
         return loss, log_prob.detach()
@@ -136,6 +141,7 @@ class AbstractRecurrentVectorDecoder(AbstractVectorDecoder, AbstractRecurrentDec
         vector_size: Width of the vector v before the output layer.
         fed_size: Width of the inputs of the stack apart from token and bridge.
         copy: Copy tokens of the source; the memory must have `copies`, and the attention weights must sum to 1.
+        point_end: Id of the end token, to generate only this token and copy all others (pointer network).
         **parts: The parts of every decoder.
     """
 
@@ -145,10 +151,20 @@ class AbstractRecurrentVectorDecoder(AbstractVectorDecoder, AbstractRecurrentDec
         vector_size: int,
         fed_size: int = 0,
         copy: bool = False,
+        point_end: int | None = None,
         **parts: Unpack[DecoderParts],
     ) -> None:
         super().__init__(vector_size=vector_size, fed_size=fed_size, **parts)
-        self.copying = CopyGate(vector_size) if copy else None
+        points = point_end is not None
+        self.copying = CopyGate(vector_size) if copy or points else None
+        if points:
+            self.output = EndOutput(vector_size, self.embedding.num_embeddings, point_end)
+
+
+def _mean_of_possible(log_probs: Float[Tensor, "*batch T W"]) -> Float[Tensor, "*batch T"]:
+    """Return the mean over the tokens with a probability above 0: a decoder that points cannot write the others."""
+    possible = log_probs > -torch.inf
+    return torch.where(possible, log_probs, 0.0).sum(-1) / possible.sum(-1)
 
 
 def _copy_weights(attended: Sequence[Reading], vectors: Tensor) -> Float[Tensor, "*batch Q S"]:

@@ -34,7 +34,7 @@ from ...encoders.transformer._positions import (
     token_positions,
 )
 from .._copying import CopyGate
-from .._output import TokenOutput
+from .._output import AbstractTokenOutput, EndOutput, TokenOutput
 from .._steps import DecoderState, Step, TeacherForced
 from .._vector_decoder import AbstractVectorDecoder
 from ._cross_attention import CrossReading, HeadMemories
@@ -75,6 +75,7 @@ class TransformerDecoder(AbstractVectorDecoder):
         max_positions: Number of learned positions, the length of the longest output; ignored otherwise.
         tie_embeddings: Use the embedding as the weights of the output layer.
         copy: Copy tokens of the source; the memory must have `copies`, and the attention weights must sum to 1.
+        point_end: Id of the end token, to generate only this token and copy all others (pointer network).
         dropout: Dropout probability of the sum of token vectors and positions.
 
     Raises:
@@ -100,6 +101,7 @@ class TransformerDecoder(AbstractVectorDecoder):
         max_positions: int = 512,
         tie_embeddings: bool = False,
         copy: bool = False,
+        point_end: int | None = None,
         dropout: float = 0.0,
     ) -> None:
         super().__init__()
@@ -114,9 +116,13 @@ class TransformerDecoder(AbstractVectorDecoder):
         self.learned = learned_positions(positions, max_positions, size)
         self.positions: Positions = positions
         self.norm = nn.LayerNorm(size)
-        self.output = TokenOutput(size, embedding, tie_embeddings=tie_embeddings)
+        self.output: AbstractTokenOutput = (
+            TokenOutput(size, embedding, tie_embeddings=tie_embeddings)
+            if point_end is None
+            else EndOutput(size, embedding.num_embeddings, point_end)
+        )
         self.dropout = Dropout(dropout)
-        self.copying = CopyGate(size) if copy else None
+        self.copying = CopyGate(size) if copy or point_end is not None else None
 
     def layers_in_order(self) -> Iterator[TransformerDecoderLayer]:
         """Yield the layers, lowest first.
