@@ -1,4 +1,4 @@
-"""Copy, repeat and recall: do models handle sequences that are longer than the training sequences?
+"""Copy, repeat, recall and sort: do models handle sequences that are longer than the training sequences?
 
     foveal fit --recipe recipes/memory.py:copy_shift --out runs/copy_shift
     python -m benchmarks.lectures fit memory --runs runs               all cases, three seeds
@@ -7,22 +7,27 @@
     copy      a b c                          ->  a b c
     repeat    3 a b                          ->  a b a b a b
     recall    a b c , d e f , g h i ? d e f  ->  g h i         the item after the item of the question
+    sort      071 009 040 .                  ->  009 040 071 .
 
-Training sequences have 1 to 20 letters; for recall, 2 to 5 items. The attention of the decoder differs:
+Training sequences have 1 to 20 letters or numbers; for recall, 2 to 5 items. The attention of the decoder differs:
 
     softmax   weights by content
     shift     the weights can move by one position at each step (location addressing)
+    point     by content, and the outputs are the tokens that it points to (pointer network)
+
+The numbers to sort are a set, so their encoder is a table of vectors, without order. The mark at their end is a position to
+point to.
 
 `copy_ntm` and `copy_lstm` have no attention. A recurrent network reads the letters and a mark, then writes one letter
 for each dot; an LSTM from its state, and a Neural Turing Machine from a memory of 128 rows:
 
     a b c = . . .   ->   - - - - a b c
 
-References: Graves et al. 2014, section 4.1 to 4.3.
+References: Graves et al. 2014, section 4.1 to 4.3; Vinyals et al. 2015 (pointer networks); Vinyals et al. 2016 (sets).
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from random import Random
 from typing import Literal
@@ -30,7 +35,14 @@ from typing import Literal
 from typing_extensions import override
 
 from foveal.data import AbstractSourceSpec, Example, WhitespaceSpec
-from foveal.models import DecoderSpec, NTMCellSpec, Seq2SeqSpec, TaggerSpec, TextEncoderSpec
+from foveal.models import (
+    DecoderSpec,
+    NTMCellSpec,
+    Seq2SeqSpec,
+    TaggerSpec,
+    TextEncoderSpec,
+    WordEncoderSpec,
+)
 from foveal.specs import setting
 from foveal.tasks import PredictionSpec, TaggingSpec, TransductionSpec
 from foveal.training import Run, TrainingSpec
@@ -38,12 +50,13 @@ from foveal.training import Run, TrainingSpec
 Kind = Literal["copy", "repeat", "recall", "dots", "sort"]
 
 LETTERS = "abcdefghij"
-NUMBERS = tuple(f"{number:03}" for number in range(200))
+NUMBERS = tuple(f"{number:03}" for number in range(100))
 COUNTS = ("1", "2", "3")
 WIDTH = 3  # letters of an item of `recall`
 LONGEST = 20  # letters of the longest training sequence
 TASKS = ("copy", "repeat", "recall")
 ATTENTIONS = {"softmax": 0, "shift": 1}  # number of positions that a step can move
+OUTPUTS = {"softmax": False, "point": True}  # whether outputs of `sort` are tokens of the source
 CELLS: dict[str, Literal["lstm"] | NTMCellSpec] = {
     "lstm": "lstm",
     "ntm": NTMCellSpec(num_rows=128, row_size=16),
@@ -51,8 +64,9 @@ CELLS: dict[str, Literal["lstm"] | NTMCellSpec] = {
 CASES = (
     *(f"{task}_{attention}" for task in TASKS for attention in ATTENTIONS),
     *(f"copy_{cell}" for cell in CELLS),
+    *(f"sort_{output}" for output in OUTPUTS),
 )
-STEPS = {"copy": 5000, "repeat": 3000, "recall": 2500, "dots": 2500, "sort": 5000}
+STEPS = {"copy": 5000, "repeat": 3000, "recall": 2500, "dots": 2500, "sort": 3000}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -104,9 +118,9 @@ def _dots(chance: Random, length: int) -> Drawn:
 
 
 def _sort(chance: Random, length: int) -> Drawn:
-    """Draw different numbers."""
+    """Draw different numbers, and a mark after them."""
     numbers = chance.sample(NUMBERS, length)
-    return numbers, sorted(numbers)
+    return [*numbers, "."], [*sorted(numbers), "."]
 
 
 _DRAW = {"copy": _copy, "repeat": _repeat, "recall": _recall, "dots": _dots, "sort": _sort}
@@ -115,6 +129,8 @@ _DRAW = {"copy": _copy, "repeat": _repeat, "recall": _recall, "dots": _dots, "so
 def recipe(case: str = "copy_shift") -> Run:
     """Return a run of a small model on one task: one to three minutes."""
     task, _, mechanism = case.partition("_")
+    if task == "sort":
+        return _run(task, _sorting(point=OUTPUTS[mechanism]), batch_size=32)
     if mechanism in CELLS:
         return _run("dots", _recurrent(CELLS[mechanism]), batch_size=16)
     assert task == "copy" or task == "repeat" or task == "recall"
@@ -155,6 +171,15 @@ def _attending(shift: int) -> TransductionSpec:
     )
 
 
+def _sorting(*, point: bool) -> TransductionSpec:
+    """Return a decoder that reads a set of numbers, and generates numbers or points to them."""
+    encoder = WordEncoderSpec(embedding_size=64, dropout=0.0)
+    decoder = DecoderSpec(
+        embedding_size=64, hidden_size=64, dropout=0.0, bridge="learned", point=point
+    )
+    return replace(_attending(0), model=Seq2SeqSpec(encoder=encoder, decoder=decoder))
+
+
 def _recurrent(cell: Literal["lstm"] | NTMCellSpec) -> TaggingSpec:
     """Return a recurrent network that reads the letters, then writes them from its memory."""
     encoder = TextEncoderSpec(
@@ -168,3 +193,4 @@ copy_softmax, copy_shift, copy_lstm, copy_ntm = (
 )
 repeat_softmax, repeat_shift = (partial(recipe, f"repeat_{each}") for each in ATTENTIONS)
 recall_softmax, recall_shift = (partial(recipe, f"recall_{each}") for each in ATTENTIONS)
+sort_softmax, sort_point = (partial(recipe, f"sort_{each}") for each in OUTPUTS)

@@ -5,6 +5,7 @@
 
 For each task and mechanism: the percentage of sequences whose output is right, mean over the seeds that were fitted,
 with the lowest and the highest. Sequences have at most 20 letters in training, and 20, 40, 60 or 100 in the test.
+`score` updates the rows of the cases that were fitted; the file keeps the rows of the others.
 """
 
 from collections.abc import Iterator, Sequence
@@ -36,8 +37,12 @@ DRAWN = 30  # letters of a sequence in a picture, more than in training
 
 
 def score(cases: Sequence[str], seeds: Sequence[int], runs: Path, results: Path) -> None:
-    """Write the figures of all cases, each with the seeds that were fitted."""
-    rows, specs = list[Row](), dict[str, object]()
+    """Update the figures of the cases that were fitted, each with its fitted seeds."""
+    out = results / f"{NAME}.json"
+    made = Results.here(f"python -m benchmarks.lectures score {NAME}")
+    made = made.continued_from(out, any_machine=True)
+    specs = dict(Results.load(out).spec) if out.exists() else {}
+    rows = list[Row]()
     for case in cases:
         folders = {seed: folder_of(runs, NAME, case, seed) for seed in seeds}
         folders = {seed: path for seed, path in folders.items() if (path / COST).exists()}
@@ -53,8 +58,7 @@ def score(cases: Sequence[str], seeds: Sequence[int], runs: Path, results: Path)
         shown = list(_shown(case, next(iter(folders.values()))))
         if shown:
             save_shown(results, NAME, case, shown)
-    made = Results.here(f"python -m benchmarks.lectures score {NAME}")
-    replace(made.with_rows(rows), spec=specs).save(results / f"{NAME}.json")
+    replace(made.with_rows(rows), spec=specs).save(out)
 
 
 def tests(case: str, length: int) -> list[Example]:

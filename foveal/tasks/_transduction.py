@@ -36,7 +36,7 @@ from ..data._batches import move
 from ..data._example import read_alignment
 from ..data.vocabularies._tally import Symbols, Tally
 from ..data.vocabularies._vocabularies import Vocabularies, required_target, trained
-from ..errors import DataError, ValueRangeError
+from ..errors import ValueRangeError
 from ..metrics import AbstractMetricSpec
 from ..metrics._statistics import Statistics
 from ..models import Seq2Seq, Seq2SeqSpec
@@ -46,7 +46,7 @@ from ..specs import setting
 from ._output_scores import scores_of_texts, scores_of_words
 from ._source_forms import AbstractSourceForm, DocumentForm, TextForm
 from ._summaries import by_source, first_sentence, rouges
-from ._unseen import UnseenTokens
+from ._unseen import UnseenTokens, check_pointed
 from .base._evaluation import MainMetric
 from .base._forced import Forced, looked
 from .base._losses import alignment_loss, doubly_stochastic_loss, word_dropout
@@ -96,7 +96,7 @@ class Transduction(AbstractExplainedWriting[Seq2Seq, "TransductionSpec"]):
         source = self._encode_source(example)
         written = self._writes.encode(target, self._slots(example))
         if self.spec.model.decoder.points:
-            _check_pointed(example, self.symbols(example), target)
+            check_pointed(example, self.symbols(example), target)
         return Encoded(
             source.source,
             written,
@@ -308,17 +308,6 @@ class Transduction(AbstractExplainedWriting[Seq2Seq, "TransductionSpec"]):
                 return scores_of_texts(self.spec.target, references, outputs)
             case "summaries":
                 return rouges(references, outputs)
-
-
-def _check_pointed(example: Example, source: Sequence[str], target: Sequence[str]) -> None:
-    """Check that a decoder that only points can write the target."""
-    missing = next((token for token in target if token not in source), None)
-    if missing is not None:
-        raise DataError(
-            f"Transduction: with decoder.point, every token of a target must be a token of its source, got the token "
-            f"{missing!r} in the target {example.target!r}. Remove the example, or set decoder.point to false and "
-            f"decoder.copy to true."
-        )
 
 
 def as_transduction(task: AbstractTask[Any], why: str) -> Transduction:

@@ -1,4 +1,4 @@
-"""Unseen tokens of one example, for models that copy.
+"""Unseen tokens of one example, for models that copy, and the targets of models that point.
 
     ids:  0 ... W-1 the vocabulary,   W ... W+N-1 the first N different unseen tokens of the source, in order
 
@@ -10,8 +10,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import final
 
-from ..data import END, Vocabulary
+from ..data import END, Example, Vocabulary
 from ..data.vocabularies._vocabulary import UNKNOWN
+from ..errors import DataError
 
 
 @final
@@ -63,3 +64,15 @@ class UnseenTokens:
                 is_empty = number >= len(self.vocabulary)
                 found += self.vocabulary.decode([UNKNOWN if is_empty else number])
         return found
+
+
+def check_pointed(example: Example, source: Sequence[str], target: Sequence[str]) -> None:
+    """Check that a decoder that points can write the target."""
+    known = set(source)
+    missing = next((token for token in target if token not in known), None)
+    if missing is not None:
+        raise DataError(
+            f"Transduction: with decoder.point, every token of a target must be a token of its source, got the token "
+            f"{missing!r} in the target {example.target!r}. Remove the example, or set decoder.point to false and "
+            f"decoder.copy to true."
+        )

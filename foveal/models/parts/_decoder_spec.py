@@ -36,7 +36,6 @@ from ._attention_specs import (
 )
 from ._recurrent_spec import AbstractRecurrentSpec
 
-
 END = 3  # the id of the end token: foveal.data.Vocabulary
 POINT = "write only tokens of the source, to which the attention points (pointer network, Vinyals et al. 2015)"
 
