@@ -263,7 +263,9 @@ def _check_score(
         targets[item, real] = torch.cat([read[1:], targets[item, real][-1:]])
     whole = decoder.unroll(tokens, memory, mask).log_probs
     chosen = whole.gather(-1, targets.unsqueeze(-1)).squeeze(-1)
-    smooth = torch.where(mask, -0.9 * chosen - 0.1 * whole.mean(-1), 0.0)
+    possible = whole > -torch.inf
+    mean = torch.where(possible, whole, 0.0).sum(-1) / possible.sum(-1)
+    smooth = torch.where(mask, -0.9 * chosen - 0.1 * mean, 0.0)
     scored = decoder.score(tokens, targets, memory, mask, label_smoothing=0.1)
     assert_near(scored.log_prob, chosen, f"{pattern}: log-probabilities of the targets")
     assert_near(scored.loss, smooth, f"{pattern}: the smoothed loss of the targets")

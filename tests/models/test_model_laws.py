@@ -109,7 +109,6 @@ SEQ2SEQ = {
     "copy, before, heads": seq2seq(
         copy=True, attend="before", attention=MultiHeadSpec(num_heads=2)
     ),
-    "point": seq2seq(point=True),
     "tie_embeddings": seq2seq(tie_embeddings=True),
     "every step": seq2seq(bridge="every_step", num_layers=2, residual=True),
     "both ways": seq2seq(bridge="both", cell="gru", num_layers=2, skip=True),
@@ -234,6 +233,14 @@ def test_a_seq2seq_obeys_the_laws(name: str) -> None:
     sizes = sizes_of(SEQ2SEQ[name])
     model, below = SEQ2SEQ[name].build(**sizes), sizes["target_vocabulary"]
     check_model(model, tokens(4, 5), tokens(4, 3, below=below), aligned=1, empty=name != "hard")
+
+
+def test_a_seq2seq_that_points_obeys_the_laws() -> None:
+    model = seq2seq(point=True).build(source_vocabulary=9, target_vocabulary=9)
+    # A token that does not occur in the source has the log-probability -inf.
+    check_model(
+        model, tokens(4, 5), tokens(4, 3), aligned=1, result=lambda output: output.log_probs.exp()
+    )
 
 
 @pytest.mark.parametrize("name", CLASSIFIERS)
