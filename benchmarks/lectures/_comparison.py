@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from statistics import mean
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -23,8 +24,8 @@ def update(
     experiment: str,
     rows: Iterable[Row],
     *,
-    data: Mapping[str, str],
     spec: Mapping[str, Any],
+    data: Mapping[str, str] = MappingProxyType({}),
 ) -> None:
     """Write the figures of the cases that were scored. The file keeps the figures of its other cases."""
     made = Results.here(f"python -m benchmarks.lectures score {experiment}")

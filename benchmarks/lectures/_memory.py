@@ -25,8 +25,8 @@ from foveal.tasks import Tagging
 from recipes import memory
 
 from ..records._fitting import COST, folder_of
-from ..results import Results, Row
-from ._comparison import UNIT, mean_row, spec_of
+from ..results import Row
+from ._comparison import UNIT, mean_row, spec_of, update
 from ._shown import Shown, save_shown
 
 NAME = "memory"
@@ -38,11 +38,7 @@ DRAWN = 30  # letters of a sequence in a picture, more than in training
 
 def score(cases: Sequence[str], seeds: Sequence[int], runs: Path, results: Path) -> None:
     """Update the figures of the cases that were fitted, each with its fitted seeds."""
-    out = results / f"{NAME}.json"
-    made = Results.here(f"python -m benchmarks.lectures score {NAME}")
-    made = made.continued_from(out, any_machine=True)
-    specs = dict(Results.load(out).spec) if out.exists() else {}
-    rows = list[Row]()
+    rows, specs = list[Row](), dict[str, object]()
     for case in cases:
         folders = {seed: folder_of(runs, NAME, case, seed) for seed in seeds}
         folders = {seed: path for seed, path in folders.items() if (path / COST).exists()}
@@ -58,7 +54,7 @@ def score(cases: Sequence[str], seeds: Sequence[int], runs: Path, results: Path)
         shown = list(_shown(case, next(iter(folders.values()))))
         if shown:
             save_shown(results, NAME, case, shown)
-    replace(made.with_rows(rows), spec=specs).save(out)
+    update(results / f"{NAME}.json", NAME, rows, spec=specs)
 
 
 def tests(case: str, length: int) -> list[Example]:
