@@ -37,6 +37,7 @@ from typing_extensions import override
 from foveal.data import AbstractSourceSpec, Example, WhitespaceSpec
 from foveal.models import (
     DecoderSpec,
+    LieAccessCellSpec,
     NTMCellSpec,
     Seq2SeqSpec,
     TaggerSpec,
@@ -57,9 +58,10 @@ LONGEST = 20  # letters of the longest training sequence
 TASKS = ("copy", "repeat", "recall")
 ATTENTIONS = {"softmax": 0, "shift": 1}  # number of positions that a step can move
 OUTPUTS = {"softmax": False, "point": True}  # whether outputs of `sort` are tokens of the source
-CELLS: dict[str, Literal["lstm"] | NTMCellSpec] = {
+CELLS: dict[str, Literal["lstm"] | NTMCellSpec | LieAccessCellSpec] = {
     "lstm": "lstm",
     "ntm": NTMCellSpec(num_rows=128, row_size=16),
+    "lie": LieAccessCellSpec(num_rows=256, row_size=16),
 }
 CASES = (
     *(f"{task}_{attention}" for task in TASKS for attention in ATTENTIONS),
@@ -180,7 +182,7 @@ def _sorting(*, point: bool) -> TransductionSpec:
     return replace(_attending(0), model=Seq2SeqSpec(encoder=encoder, decoder=decoder))
 
 
-def _recurrent(cell: Literal["lstm"] | NTMCellSpec) -> TaggingSpec:
+def _recurrent(cell: Literal["lstm"] | NTMCellSpec | LieAccessCellSpec) -> TaggingSpec:
     """Return a recurrent network that reads the letters, then writes them from its memory."""
     encoder = TextEncoderSpec(
         cell=cell, embedding_size=16, hidden_size=64, bidirectional=False, dropout=0.0
@@ -188,7 +190,7 @@ def _recurrent(cell: Literal["lstm"] | NTMCellSpec) -> TaggingSpec:
     return TaggingSpec(model=TaggerSpec(encoder=encoder, crf=False), word_dropout=0.0)
 
 
-copy_softmax, copy_shift, copy_lstm, copy_ntm = (
+copy_softmax, copy_shift, copy_lstm, copy_ntm, copy_lie = (
     partial(recipe, f"copy_{mechanism}") for mechanism in (*ATTENTIONS, *CELLS)
 )
 repeat_softmax, repeat_shift = (partial(recipe, f"repeat_{each}") for each in ATTENTIONS)

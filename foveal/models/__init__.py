@@ -97,6 +97,7 @@ from .parts._pyramidal_spec import PyramidalEncoderSpec as PyramidalEncoderSpec
 from .parts._recurrent_spec import (
     AbstractCellSpec as AbstractCellSpec,
     DeepCellSpec as DeepCellSpec,
+    LieAccessCellSpec as LieAccessCellSpec,
     NTMCellSpec as NTMCellSpec,
     RecurrentSpec as RecurrentSpec,
     WindowCellSpec as WindowCellSpec,

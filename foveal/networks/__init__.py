@@ -58,6 +58,7 @@ from .recurrent._initialization import (
     initialize_uniform as initialize_uniform,
 )
 from .recurrent._layers import CellState as CellState
+from .recurrent._lie_access import LieAccessCell as LieAccessCell
 from .recurrent._stacks import (
     RecurrentStack as RecurrentStack,
     StackState as StackState,

@@ -38,6 +38,7 @@ from foveal.networks import (
     InitialStateBridge,
     InputFeedingDecoder,
     LearnedStateBridge,
+    LieAccessCell,
     LSTMCell,
     NoBridge,
     NTMCell,
@@ -88,6 +89,11 @@ def test_a_window_cell_obeys_the_laws(context: int) -> None:
 def test_a_turing_machine_obeys_the_laws(num_heads: int) -> None:
     torch.manual_seed(0)
     check_cell(NTMCell(3, 4, num_rows=5, row_size=2, num_heads=num_heads))
+
+
+def test_a_lie_access_memory_obeys_the_laws() -> None:
+    torch.manual_seed(0)
+    check_cell(LieAccessCell(3, 4, num_rows=5, row_size=2))
 
 
 def text_encoder(**options: Any) -> TextEncoder:

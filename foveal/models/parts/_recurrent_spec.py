@@ -10,6 +10,7 @@ from ...networks import (
     AbstractCell,
     ElmanCell,
     GRUCell,
+    LieAccessCell,
     LSTMCell,
     NTMCell,
     RecurrentStack,
@@ -102,13 +103,31 @@ class NTMCellSpec(AbstractCellSpec):
         return NTMCell(input_size, hidden_size, self.num_rows, self.row_size, self.num_heads)
 
 
+@final
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LieAccessCellSpec(AbstractCellSpec):
+    """An LSTM that appends to a memory, with keys that move in a plane (Yang and Rush 2017)."""
+
+    kind: Literal["lie_access"] = "lie_access"
+    num_rows: int = setting(256, "number of rows; older rows are lost", at_least=1)
+    row_size: int = setting(20, "width of a vector in the memory", at_least=1)
+
+    @override
+    def build(self, input_size: int, hidden_size: int) -> AbstractCell:
+        """Build the cell."""
+        return LieAccessCell(input_size, hidden_size, self.num_rows, self.row_size)
+
+
+CellSpec: TypeAlias = (
+    WindowCellSpec | DeepCellSpec | NTMCellSpec | LieAccessCellSpec | AbstractCellSpec
+)
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AbstractRecurrentSpec:
     """The recurrent layers of encoders, decoders and language models."""
 
-    cell: CellName | WindowCellSpec | DeepCellSpec | NTMCellSpec | AbstractCellSpec = setting(
-        "lstm", "kind of recurrent cell"
-    )
+    cell: CellName | CellSpec = setting("lstm", "kind of recurrent cell")
     hidden_size: int = setting(256, "width of a layer's state, in each direction", at_least=1)
     num_layers: int = setting(1, "number of recurrent layers", at_least=1)
     residual: bool = setting(False, "residual connections around layers (He et al. 2016)")
