@@ -26,9 +26,9 @@ from .timing import use_one_thread
 
 ROOT = Path(__file__).resolve().parent.parent
 SUPPORT = sorted((ROOT / "examples/support").glob("*.py"))
-SCORE = re.compile(r"^(?P<name>[^:]+): (?P<value>[0-9.]+) (?P<unit>%|(bits )?per character)$")
+SCORE = re.compile(r"^(?P<name>[^:]+): (?P<value>[0-9.]+) (?P<unit>%|dB|(bits )?per character)$")
 
-# The files each example reads, below the data folder; the last two examples generate their data.
+# The files each example reads, below the data folder; two examples generate their data.
 FILES: dict[str, list[str]] = {
     "crf_tagger": [f"conll2000_chunking/{part}.txt.gz" for part in ("train", "test")],
     "dependency_parser": [
@@ -38,6 +38,12 @@ FILES: dict[str, list[str]] = {
     "sentiment": ["sentence_polarity/sentence_polarity.zip"],
     "copy_and_reverse": [],
     "prefix_to_infix": [],
+    "text_to_speech": [
+        f"audio_digits/audiomnist/{speaker}/{digit}_{take}.flac"
+        for speaker in ("12", "01", "03", "07", "19", "26", "28", "36", "43", "47")
+        for digit in range(10)
+        for take in ("00", "10", "20", "30", "40")
+    ],
 }
 
 

@@ -76,7 +76,7 @@ def test_a_head_that_follows_the_writer_reads_the_newest_row_anywhere() -> None:
         memory = cell.memory(state)
         assert memory.read_key.tolist() == [[number, 0]]
         assert memory.weights.argmax() == 0
-    assert memory.keys[0, :, 0].tolist() == [6, 5, 4, 3]
+    assert cell.memory(state).keys[0, :, 0].tolist() == [6, 5, 4, 3]
     asks(cell, "read", 4, 0, 0, 0, 50)  # jump back to a key
     state = cell(torch.zeros(1, 3), state)
     assert cell.memory(state).weights[0].argmax() == 3
