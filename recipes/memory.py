@@ -18,12 +18,14 @@ Training sequences have 1 to 20 letters or numbers; for recall, 2 to 5 items. Th
 The numbers to sort are a set, so their encoder is a table of vectors, without order. The mark at their end is a position to
 point to.
 
-`copy_ntm` and `copy_lstm` have no attention. A recurrent network reads the letters and a mark, then writes one letter
-for each dot; an LSTM from its state, and a Neural Turing Machine from a memory of 128 rows:
+`copy_ntm`, `copy_lie` and `copy_lstm` have no attention. A recurrent network reads the letters and a mark, then writes one
+letter for each dot; an LSTM from its state, a Neural Turing Machine from a memory of 128 rows, and a Lie-access memory from
+its 256 newest rows:
 
     a b c = . . .   ->   - - - - a b c
 
-References: Graves et al. 2014, section 4.1 to 4.3; Vinyals et al. 2015 (pointer networks); Vinyals et al. 2016 (sets).
+References: Graves et al. 2014, section 4.1 to 4.3; Yang and Rush 2017; Vinyals et al. 2015 (pointer networks); Vinyals et al.
+2016 (sets).
 """
 
 from collections.abc import Iterator
@@ -65,7 +67,7 @@ CELLS: dict[str, Literal["lstm"] | NTMCellSpec | LieAccessCellSpec] = {
 }
 CASES = (
     *(f"{task}_{attention}" for task in TASKS for attention in ATTENTIONS),
-    *(f"copy_{cell}" for cell in CELLS),
+    *(f"copy_{cell}" for cell in CELLS if cell != "lie"),  # `copy_lie` is the experiment lie_access
     *(f"sort_{output}" for output in OUTPUTS),
 )
 STEPS = {"copy": 5000, "repeat": 3000, "recall": 2500, "dots": 2500, "sort": 3000}

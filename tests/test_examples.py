@@ -27,6 +27,7 @@ CUTS = {
 SHORT = {
     "copy_and_reverse.py": ("--updates", "200"),
     "prefix_to_infix.py": ("--updates", "250"),
+    "text_to_speech.py": ("--updates", "20"),
 }
 MAX_LINES = {
     "crf_tagger.py": 29,

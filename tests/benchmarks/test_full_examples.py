@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import examples
+from examples.support.speech import file_names
 from foveal.errors import DataError
 
 ROOT = Path(examples.ROOT)
@@ -66,6 +67,10 @@ def test_the_files_are_those_that_the_examples_read(monkeypatch: pytest.MonkeyPa
     assert all(name.startswith(tagger["FOLDER"]) for name in examples.FILES["crf_tagger"])
     sentiment = runpy.run_path(str(ROOT / "examples/sentiment.py"))
     assert examples.FILES["sentiment"] == [sentiment["ARCHIVE"]]
+    speech = runpy.run_path(str(ROOT / "examples/text_to_speech.py"))
+    speakers = (speech["VOICE"], *speech["OTHERS"])
+    names = [name for each in speakers for name in file_names(each)]
+    assert examples.FILES["text_to_speech"] == names
     model = (ROOT / "examples/character_language_model.py").read_text(encoding="utf-8")
     assert all(f'"{name}"' in model for name in examples.FILES["character_language_model"])
 
