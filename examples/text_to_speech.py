@@ -16,7 +16,7 @@ of recordings of phrases that training never saw: real ones, from takes that nei
 Data: AudioMNIST (Becker et al. 2018; MIT license), recordings of digits at 8 kHz.
 References: Graves 2013, section 5.1 (attention that moves forward); Wang et al. 2017 (Tacotron).
 
-Run: python examples/text_to_speech.py [--updates 200] [--seed 0] [--out FOLDER]
+Run: python examples/text_to_speech.py [--updates 400] [--seed 0] [--out FOLDER]
 """
 
 import argparse
@@ -65,8 +65,9 @@ VOICE, OTHERS = "12", ("01", "03", "07", "19", "26", "28", "36", "43", "47")
 KNOWN, UNSEEN = slice(0, 4), slice(4, 5)  # takes of a word
 LONGEST = 4  # words of a training phrase
 FRAMES = 4  # frames of a step
-QUIET, SCALE = -40.0, 20.0  # decibels: the floor of frames, and what a network reads as 1
+QUIET, SCALE = -40.0, 20.0  # decibels: the floor of frames, and a value of 1 above it
 CHARACTERS = ".abcdefghijklmnopqrstuvwxyz "  # number 0 is also padding
+LEAST = 0.5  # sharpness: with less, attention would read the whole text at once
 MOST = 30  # steps for each word, for a phrase that does not stop
 
 
@@ -89,7 +90,7 @@ class Forward(AbstractScorer):
 
 
 class Place(NamedTuple):
-    """The state after a step: the cell, the place in the text, and what attention reads there."""
+    """The state after a step: the cell, the place in the text, and the context there."""
 
     cell: CellState
     place: Float[Tensor, "B 1"]
@@ -98,7 +99,7 @@ class Place(NamedTuple):
 
 
 class Written(NamedTuple):
-    """What the decoder writes at some steps."""
+    """The output of the decoder at some steps."""
 
     frames: Float[Tensor, "B T F"]
     stop: Float[Tensor, "B T"]  # logits
@@ -149,14 +150,14 @@ class Synthesizer(nn.Module):
         cell = self.cell(torch.cat([heard, before.context], -1), before.cell)
         moved, sharpness = softplus(self.move(cell.hidden)).split(1, -1)
         place = before.place + moved
-        found = self.attention(torch.cat([place, sharpness], -1).unsqueeze(1), memory)
+        found = self.attention(torch.cat([place, LEAST + sharpness], -1).unsqueeze(1), memory)
         return Place(cell, place, found.context.squeeze(1), found.weights.squeeze(1))
 
     def frames(self, hidden: Tensor, context: Tensor, state: StackState | None) -> Written:
         """Compute the frames of steps, the logits of stopping, and the state after them."""
-        spoken, state = self.speak(torch.cat([hidden, context], -1), None, state)
+        spoken, after = self.speak(torch.cat([hidden, context], -1), None, state)
         written = self.write(torch.cat([spoken, context], -1))
-        return Written(written[..., :-1], written[..., -1], state)
+        return Written(written[..., :-1], written[..., -1], after)
 
     def forward(self, phrases: Sequence[Phrase], frames: Float[Tensor, "B T F"]) -> Written:
         """Compute all steps, given the true frames of the steps before."""
@@ -193,16 +194,20 @@ def features(recording: Recording) -> Float[Tensor, "N M"]:
 
 
 def batches(
-    known: Sequence[Recording], chance: Random
+    known: Sequence[Recording], number: int, chance: Random
 ) -> Iterator[tuple[list[Phrase], Tensor, Tensor]]:
-    """Yield phrases of equally many words, with their frames by steps and the number of steps of each."""
+    """Yield phrases of equally many words, with their frames by steps and the number of steps of each.
+
+    The first half of the batches has single words, from which the network learns to read; then the phrases grow.
+    """
     groups: dict[int, list[tuple[Phrase, Tensor]]] = {}
     for recording in known:
         frames = (features(recording) - QUIET) / SCALE
         frames = pad(frames, (0, 0, 0, -len(frames) % FRAMES)).view(-1, FRAMES * AUDIO.num_mels)
         groups.setdefault(len(recording.phrase), []).append((recording.phrase, frames))
-    while True:
-        chosen = chance.choices(groups[chance.randint(1, LONGEST)], k=32)
+    for batch in range(number):
+        longest = 1 + int(LONGEST * (batch / number) ** 2)
+        chosen = chance.choices(groups[chance.randint(1, longest)], k=32)
         lengths = torch.tensor([len(frames) for _, frames in chosen])
         padded = pad_sequence([frames for _, frames in chosen], batch_first=True)
         yield [phrase for phrase, _ in chosen], padded, lengths
@@ -212,8 +217,8 @@ def train(known: Sequence[Recording], num_updates: int, seed: int) -> Synthesize
     """Train a synthesizer on recordings."""
     model = Synthesizer()
     descent = Descent(model, learning_rate=4e-3, num_steps=num_updates)
-    drawn = batches(known, Random(seed))
-    for update, (phrases, frames, lengths) in zip(range(1, num_updates + 1), drawn, strict=False):
+    drawn = batches(known, num_updates, Random(seed))
+    for update, (phrases, frames, lengths) in enumerate(drawn, 1):
         mask = mask_from_lengths(lengths, frames.shape[1])
         written = model(phrases, frames)
         wrong = (written.frames - frames).abs()[mask].mean()
@@ -271,7 +276,7 @@ def save(folder: Path, speech: Speech, recording: Recording) -> None:
     (folder / "attention.svg").write_text(heatmap(trace), encoding="utf-8")
     both = [speech.features, features(recording)]
     levels = pad_sequence(both, batch_first=True, padding_value=QUIET).flip(2).transpose(1, 2)
-    levels = ((levels - QUIET) / (levels.max() - QUIET) * 255).byte()
+    levels = ((levels - QUIET) / (levels.max() - QUIET)).clamp(min=0).mul(255).byte()
     Image.fromarray(levels.flatten(0, 1).numpy()).save(folder / "spectrograms.png")
 
 
@@ -302,7 +307,7 @@ def main() -> None:
     }
     heard = [*known[:100], *recordings_of_others(chance)]
     with TemporaryDirectory() as folder:
-        recognizer = train_recognizer(Path(folder), heard, options.updates, options.seed)
+        recognizer = train_recognizer(Path(folder), heard, options.updates // 2, options.seed)
         for kind, recordings in kinds.items():
             errors = word_error_rate(recognizer, Path(folder) / kind, recordings)
             print(f"word errors, {kind}: {errors:.1f} %")
@@ -311,7 +316,7 @@ def main() -> None:
 def parse_options() -> argparse.Namespace:
     """Read the command line, seed torch, and use one thread: a step is too small for more."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("--updates", type=int, default=200, help="batches for each network")
+    parser.add_argument("--updates", type=int, default=400, help="batches to train on")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path, help="new folder for a recording and pictures")
     options = parser.parse_args()

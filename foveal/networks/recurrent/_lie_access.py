@@ -149,8 +149,10 @@ class LieAccessCell(AbstractCell):
                 f"LieAccessCell: expected a state with a memory of width {self.memory_size} (controller, read, keys "
                 f"and rows), got {width}. Start from cell.start(batch)."
             )
-        *others, rows = state.cell.split(self._sizes(), -1)
-        return _Parts(*others, rows.unflatten(-1, (self.num_rows, -1)))
+        parts = state.cell.split(self._sizes(), -1)
+        hidden, cell, read, read_key, write_key, rows = parts
+        rows = rows.unflatten(-1, (self.num_rows, -1))
+        return _Parts(hidden, cell, read, read_key, write_key, rows)
 
     def _columns(self, rows: Float[Tensor, "*batch R C"]) -> tuple[Tensor, Tensor, Tensor]:
         """Return keys, strengths and vectors of rows."""
