@@ -307,7 +307,7 @@ def main() -> None:
     }
     heard = [*known[:100], *recordings_of_others(chance)]
     with TemporaryDirectory() as folder:
-        recognizer = train_recognizer(Path(folder), heard, options.updates // 2, options.seed)
+        recognizer = train_recognizer(Path(folder), heard, 3 * options.updates, options.seed)
         for kind, recordings in kinds.items():
             errors = word_error_rate(recognizer, Path(folder) / kind, recordings)
             print(f"word errors, {kind}: {errors:.1f} %")
