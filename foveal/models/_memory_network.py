@@ -6,11 +6,15 @@
 A and C are bags of words, weighted by position, with a vector for the age of the fact. The question counts
 as the newest fact, so facts and question share one table.
 
+    layer-wise    all steps have the keys A and the values C
+    adjacent      step k has the keys A_k and the values A_{k+1}, with K + 1 tables
+
 References: Sukhbaatar et al. 2015; Kim et al. 2017, section 4.3.
 
 Axes: B items of a batch, n facts of w words, v words of the question, K steps, C answers.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, final
 
@@ -57,6 +61,9 @@ class MemoryNetwork(nn.Module):
         steps: Attends to the facts.
         output: Linear layer from the result of the steps to the scores of the answers.
         vocabulary: Number of tokens.
+        num_steps: Number of steps.
+        between: For adjacent tying, an encoder after each step but the last: the values of the step and the keys
+            of the next. None: all steps have the same keys and values.
 
     Examples:
         >>> reader = MemoryNetworkSpec().build(vocabulary=30, num_answers=4)
@@ -73,10 +80,13 @@ class MemoryNetwork(nn.Module):
         output: nn.Linear,
         *,
         vocabulary: int,
+        num_steps: int,
+        between: Sequence[FactsEncoder] | None = None,
     ) -> None:
         super().__init__()
         self.keys, self.values, self.steps, self.output = keys, values, steps, output
-        self.vocabulary = vocabulary
+        self.vocabulary, self.num_steps = vocabulary, num_steps
+        self.between = None if between is None else nn.ModuleList(between)
 
     def forward(
         self,
@@ -104,11 +114,17 @@ class MemoryNetwork(nn.Module):
         both_mask = _joined(facts_mask, _mask_of(question, question_mask))
         with checked_tokens("MemoryNetwork", self.vocabulary, both_mask, facts_and_question=both):
             # Values first: an error about too many facts then reports their number without the question.
-            values = self.values(facts, facts_mask).values
+            last = self.values(facts, facts_mask).values
             encoded = self.keys(both, both_mask).values
-        layout = Layout("facts", rows=facts.shape[-2])
-        keys = Memory(encoded[..., :-1, :], facts_mask.any(-1), layout=layout)
-        vector, attended = self.steps(encoded[..., -1, :], keys, values)
+        first = encoded[..., :-1, :]
+        if self.between is None:
+            keys, values = [first] * self.num_steps, [last] * self.num_steps
+        else:
+            between = [encoder(facts, facts_mask).values for encoder in self.between]
+            keys, values = [first, *between], [*between, last]
+        layout, real = Layout("facts", rows=facts.shape[-2]), facts_mask.any(-1)
+        memories = [Memory(each, real, layout=layout) for each in keys]
+        vector, attended = self.steps(encoded[..., -1, :], memories, values)
         return Answered(self.output(vector).log_softmax(-1), attended)
 
 
@@ -150,6 +166,11 @@ class MemoryNetworkSpec:
         "standard deviation of the initial word and age vectors; none: 2 / sqrt(embedding_size)",
         above=0,
     )
+    tying: Literal["layer_wise", "adjacent"] = setting(
+        "layer_wise",
+        "layer_wise: one table for keys and one for values; adjacent: a table for each step, whose values have the "
+        "table of the next step's keys",
+    )
     positions: bool = setting(True, "weight words by their position; false: plain bags of words")
 
     def build(self, *, vocabulary: int, num_answers: int) -> MemoryNetwork:
@@ -165,12 +186,18 @@ class MemoryNetworkSpec:
         check(self)
         check_sizes("MemoryNetwork", vocabulary=vocabulary, num_answers=num_answers)
         keys = self._facts(vocabulary, None if self.max_facts is None else self.max_facts + 1)
+        adjacent = self.tying == "adjacent"
+        # Drawn only where they are used: layer-wise tying keeps its initial weights for each seed.
+        more = self.num_steps - 1 if adjacent else 0
+        between = [self._facts(vocabulary, self.max_facts) for _ in range(more)]
         return MemoryNetwork(
             keys,
             self._facts(vocabulary, self.max_facts),
-            self.steps.build(self.embedding_size, self.num_steps),
+            self.steps.build(self.embedding_size, self.num_steps, adjacent=adjacent),
             Linear(self.embedding_size, num_answers),
             vocabulary=vocabulary,
+            num_steps=self.num_steps,
+            between=between if adjacent else None,
         )
 
     def _facts(self, vocabulary: int, max_facts: int | None) -> FactsEncoder:

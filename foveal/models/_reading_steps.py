@@ -4,15 +4,20 @@
     chain   z_1 .. z_K ~ a chain over facts: score of fact i at step k = (Q_k q) . x_i, of i followed
             by j = x_i W x_j;   u = q + O [E c_{z_1}; ...; E c_{z_K}]
 
+    adjacent    each step k has its own keys x^k and values c^k, and c^k and x^{k+1} share a table
+    soft        u_{k+1} = u_k + o_k
+    chain       score of i followed by j at step k + 1 = c_i^k . x_j^{k+1};   u = q + sum_k E c^k_{z_k}
+
 "soft" applies K softmaxes in sequence, each of which depends on the result of the previous one. "chain" is
 one distribution over sequences of facts, so it can return the best sequence directly.
 
-References: Sukhbaatar et al. 2015, section 2.2 (layer-wise); Kim et al. 2017, section 4.3.
+References: Sukhbaatar et al. 2015, section 2.2 (adjacent and layer-wise); Kim et al. 2017, section 4.3.
 
 Axes: B items of a batch, K steps, n facts, D width of a fact and of a question.
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, final
 
@@ -36,18 +41,24 @@ class Stepwise(NamedTuple):
 
 
 class AbstractSteps(nn.Module, ABC):
-    """Maps a question and facts to a vector; the keys decide which facts are read, the values are the content."""
+    """Maps a question and facts to a vector; the keys decide which facts are read, the values are the content.
+
+    Every step has its own keys and values. They are the same for all steps if the tying is layer-wise.
+    """
 
     @abstractmethod
     def forward(
-        self, question: Float[Tensor, "B D"], keys: Memory, values: Float[Tensor, "B n D"]
+        self,
+        question: Float[Tensor, "B D"],
+        keys: Sequence[Memory],
+        values: Sequence[Float[Tensor, "B n D"]],
     ) -> Stepwise:
         """Attend to the facts.
 
         Args:
             question: Vector of each question.
-            keys: Memory that decides which facts are read.
-            values: Content of the facts.
+            keys: For each step, the memory that decides which facts are read.
+            values: For each step, the content of the facts.
 
         Returns:
             The vector of the answer and the attention of the steps.
@@ -56,19 +67,25 @@ class AbstractSteps(nn.Module, ABC):
 
 @final
 class SoftSteps(AbstractSteps):
-    """Applies K softmaxes in sequence."""
+    """Applies K softmaxes in sequence.
 
-    def __init__(self, size: int, num_steps: int) -> None:
+    Args:
+        size: Width of a fact and of a question.
+        carry: Multiply the vector by a learned matrix in every step; False: by 1.
+    """
+
+    def __init__(self, size: int, *, carry: bool = True) -> None:
         super().__init__()
-        self.num_steps = num_steps
         self.attention = softmax_attention(size, size, DotScorer())
-        self.carry = Linear(size, size, bias=False)
+        self.carry = Linear(size, size, bias=False) if carry else nn.Identity()
 
     @override
-    def forward(self, question: Tensor, keys: Memory, values: Tensor) -> Stepwise:
-        memory = self.attention.remember(keys)._replace(values=values)
+    def forward(
+        self, question: Tensor, keys: Sequence[Memory], values: Sequence[Tensor]
+    ) -> Stepwise:
         vector, attended = question, []
-        for _ in range(self.num_steps):
+        for key, value in zip(keys, values, strict=True):
+            memory = self.attention.remember(key)._replace(values=value)
             read = self.attention(vector.unsqueeze(-2), memory)
             vector = self.carry(vector) + read.context.squeeze(-2)
             attended.append(read)
@@ -77,7 +94,7 @@ class SoftSteps(AbstractSteps):
 
 @final
 class ChainSteps(AbstractSteps):
-    """Applies one chain over the facts."""
+    """Applies one chain over the facts, with the same keys and values in all steps."""
 
     def __init__(self, size: int, num_steps: int, *, repeat: bool) -> None:
         super().__init__()
@@ -96,11 +113,44 @@ class ChainSteps(AbstractSteps):
             self.join.weight.copy_(torch.eye(size).repeat(1, num_steps))
 
     @override
-    def forward(self, question: Tensor, keys: Memory, values: Tensor) -> Stepwise:
-        memory = self.attention.remember(keys)._replace(values=values)
+    def forward(
+        self, question: Tensor, keys: Sequence[Memory], values: Sequence[Tensor]
+    ) -> Stepwise:
+        memory = self.attention.remember(keys[0])._replace(values=values[0])
         queries = self.queries(question).unflatten(-1, (self.num_steps, -1))
         read = self.attention(queries, memory)
         return Stepwise(question + self.join(read.context.flatten(-2)), (read,))
+
+
+@final
+class AdjacentChainSteps(AbstractSteps):
+    """Applies one chain over the facts, with separate keys and values in each step."""
+
+    def __init__(self, size: int, num_steps: int, *, repeat: bool) -> None:
+        super().__init__()
+        self.num_steps, self.repeat = num_steps, repeat
+        self.queries = Linear(size, num_steps * size, bias=False)
+        with torch.no_grad():
+            self.queries.weight.copy_(torch.eye(size).repeat(num_steps, 1))
+
+    @override
+    def forward(
+        self, question: Tensor, keys: Sequence[Memory], values: Sequence[Tensor]
+    ) -> Stepwise:
+        memory = keys[0]
+        queries = self.queries(question).unflatten(-1, (self.num_steps, -1))
+        places = torch.stack([key.cleared("AdjacentChainSteps").values for key in keys], -3)
+        content = torch.stack(list(values), -3)
+        unary = (places @ queries.unsqueeze(-1)).squeeze(-1)
+        # The values of a step and the keys of the next have one table: the score counts shared words from the start.
+        pairs = content[..., :-1, :, :] @ places[..., 1:, :, :].transpose(-1, -2)
+        if not self.repeat:
+            same = torch.eye(pairs.shape[-1], dtype=torch.bool, device=pairs.device)
+            pairs = pairs.masked_fill(same, -torch.inf)
+        chain = chain_over_steps((unary, pairs), memory)
+        weights = chain.marginals()
+        context = (weights.unsqueeze(-2) @ content).squeeze(-2)
+        return Stepwise(question + context.sum(-2), (Attended(context, weights, chain),))
 
 
 @final
@@ -110,17 +160,18 @@ class SoftStepsSpec:
 
     kind: Literal["soft"] = "soft"
 
-    def build(self, size: int, num_steps: int) -> SoftSteps:
+    def build(self, size: int, num_steps: int, *, adjacent: bool = False) -> SoftSteps:
         """Build the steps.
 
         Args:
             size: Width of a fact and of a question.
             num_steps: Number of softmaxes.
+            adjacent: Every step has its own keys and values.
 
         Returns:
             Steps with new weights.
         """
-        return SoftSteps(size, num_steps)
+        return SoftSteps(size, carry=not adjacent)
 
 
 @final
@@ -131,16 +182,19 @@ class ChainStepsSpec:
     kind: Literal["chain"] = "chain"
     repeat: bool = setting(False, "let two steps in a row read the same fact")
 
-    def build(self, size: int, num_steps: int) -> ChainSteps:
+    def build(self, size: int, num_steps: int, *, adjacent: bool = False) -> AbstractSteps:
         """Build the steps.
 
         Args:
             size: Width of a fact and of a question.
             num_steps: Number of facts in the chain.
+            adjacent: Every step has its own keys and values.
 
         Returns:
             Steps whose weights start as identities.
         """
+        if adjacent:
+            return AdjacentChainSteps(size, num_steps, repeat=self.repeat)
         return ChainSteps(size, num_steps, repeat=self.repeat)
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 import torch
@@ -209,6 +209,7 @@ ALL_SPECS: list[Any] = [
     *(DecomposableAttentionSpec(encoder=each) for each in MATCHERS.values()),
     *READERS.values(),
     *(MemoryNetworkSpec(steps=each) for each in STEPS.values()),
+    MemoryNetworkSpec(steps=ChainStepsSpec(), tying="adjacent"),
     *(CaptionerSpec(encoder=each, decoder=decoder()) for each in FRAMES.values()),
     LanguageModelSpec(embedding_size=6, hidden_size=6, tie_embeddings=True),
     LanguageModelSpec(embedding_size=6, hidden_size=6, learned_state=True, cell="textbook_gru"),
@@ -292,9 +293,12 @@ def test_a_reader_of_the_first_text_obeys_the_laws(name: str) -> None:
     check_model(model, tokens(4, 5), tokens(4, 3))
 
 
+@pytest.mark.parametrize("tying", ["layer_wise", "adjacent"])
 @pytest.mark.parametrize("name", STEPS)
-def test_a_memory_reader_obeys_the_laws(name: str) -> None:
-    spec = MemoryNetworkSpec(steps=STEPS[name], num_steps=3)
+def test_a_memory_reader_obeys_the_laws(
+    name: str, tying: Literal["layer_wise", "adjacent"]
+) -> None:
+    spec = MemoryNetworkSpec(steps=STEPS[name], num_steps=3, tying=tying)
     check_model(spec.build(vocabulary=9, num_answers=3), tokens(4, 5, 3), tokens(4, 4))
 
 

@@ -1,5 +1,7 @@
 """Models that read and decide: classifier, tagger, pair matcher, memory network."""
 
+from typing import Literal
+
 import pytest
 import torch
 from torch import Tensor, nn
@@ -145,6 +147,21 @@ def test_the_facts_of_a_chain_are_its_best_sequence() -> None:
     torch.testing.assert_close(answered.weights.sum(-1), torch.ones(1, 3))
 
 
+def test_adjacent_tying_scores_facts_that_share_words() -> None:
+    """Without training, a chain reads a fact that shares a word with the question, then one that shares a word with the
+    first.
+    """
+    torch.manual_seed(0)
+    spec = MemoryNetworkSpec(
+        embedding_size=500, steps=ChainStepsSpec(), tying="adjacent", max_facts=None
+    )
+    model = spec.build(vocabulary=20, num_answers=2).eval()
+    facts = torch.tensor([[[9, 10], [5, 6], [5, 4], [3, 4], [11, 12]]])
+    assert model(facts, None, torch.tensor([[3]]), None).facts().tolist() == [[3, 2]]
+    assert model.between is not None
+    assert len(model.between) == 1
+
+
 def test_a_matcher_has_a_tree_over_each_text() -> None:
     encoder = WordEncoderSpec(
         embedding_size=4, self_attention=SyntacticSpec(), states=RecurrentSpec(hidden_size=3)
@@ -172,10 +189,13 @@ def stories(count: int) -> tuple[Tensor, Tensor, Tensor]:
     return facts, things[rows, which].unsqueeze(1), places[rows, which] - 7
 
 
+@pytest.mark.parametrize("tying", ["layer_wise", "adjacent"])
 @pytest.mark.parametrize("steps", [SoftStepsSpec(), ChainStepsSpec()])
-def test_a_memory_reader_learns_two_steps(steps: StepsSpec) -> None:
+def test_a_memory_reader_learns_two_steps(
+    steps: StepsSpec, tying: Literal["layer_wise", "adjacent"]
+) -> None:
     torch.manual_seed(0)
-    spec = MemoryNetworkSpec(embedding_size=20, max_facts=4, steps=steps)
+    spec = MemoryNetworkSpec(embedding_size=20, max_facts=4, steps=steps, tying=tying)
     model = spec.build(vocabulary=10, num_answers=3)
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
     for _ in range(200):
