@@ -22,9 +22,11 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn.functional import pad
+from typing_extensions import override
 
 from ..attention import Attended, Layout, Memory
-from ..batch_invariant import Linear
+from ..batch_invariant import Linear, linear
+from ..errors import ValueRangeError
 from ..networks import FactsEncoder
 from ..specs import check, setting
 from ._checks import check_batch, check_mask, check_sizes, checked_tokens
@@ -59,7 +61,7 @@ class MemoryNetwork(nn.Module):
         keys: Encodes the facts and, as one more fact, the question, to decide which facts are read.
         values: Encodes the content of the facts.
         steps: Attends to the facts.
-        output: Linear layer from the result of the steps to the scores of the answers.
+        output: Layer from the result of the steps to the scores of the answers.
         vocabulary: Number of tokens.
         num_steps: Number of steps.
         between: For adjacent tying, an encoder after each step but the last: the values of the step and the keys
@@ -77,7 +79,7 @@ class MemoryNetwork(nn.Module):
         keys: FactsEncoder,
         values: FactsEncoder,
         steps: AbstractSteps,
-        output: nn.Linear,
+        output: nn.Module,
         *,
         vocabulary: int,
         num_steps: int,
@@ -128,6 +130,40 @@ class MemoryNetwork(nn.Module):
         return Answered(self.output(vector).log_softmax(-1), attended)
 
 
+@final
+class WordScores(nn.Module):
+    """Scores each answer by the vectors of its words, which it shares with the facts.
+
+        score of answer a = u . sum of C[w] over the words w of a, + b_a
+
+    A fact that contains the answer scores it without training, so the attention learns from the start which fact to
+    read. With a separate matrix, a network learns the answers of the training questions first.
+
+    Args:
+        embedding: Table of the word vectors.
+        answers: Tokens of each answer.
+
+    Examples:
+        >>> output = WordScores(nn.Embedding(9, 4), [[3], [5, 6]])
+        >>> output(torch.zeros(2, 4)).shape
+        torch.Size([2, 2])
+    """
+
+    def __init__(self, embedding: nn.Embedding, answers: Sequence[Sequence[int]]) -> None:
+        super().__init__()
+        counts = torch.zeros(len(answers), embedding.num_embeddings)
+        for row, words in zip(counts, answers, strict=True):
+            row.index_add_(0, torch.tensor(words), torch.ones(len(words)))
+        self.embedding = embedding
+        self.register_buffer("counts", counts, persistent=False)
+        self.counts: Tensor
+        self.bias = nn.Parameter(torch.zeros(len(answers)))
+
+    @override
+    def forward(self, vector: Float[Tensor, "B D"]) -> Float[Tensor, "B C"]:
+        return linear(vector, self.counts @ self.embedding.weight, self.bias)
+
+
 def _mask_of(tokens: Tensor, mask: Tensor | None) -> Tensor:
     return torch.ones_like(tokens, dtype=torch.bool) if mask is None else mask
 
@@ -171,17 +207,30 @@ class MemoryNetworkSpec:
         "layer_wise: one table for keys and one for values; adjacent: a table for each step, whose values have the "
         "table of the next step's keys",
     )
+    tie_output: bool = setting(
+        False, "score answers by the vectors of their words; false: by a separate matrix"
+    )
     positions: bool = setting(True, "weight words by their position; false: plain bags of words")
 
-    def build(self, *, vocabulary: int, num_answers: int) -> MemoryNetwork:
+    def build(
+        self,
+        *,
+        vocabulary: int,
+        num_answers: int,
+        answers: Sequence[Sequence[int]] | None = None,
+    ) -> MemoryNetwork:
         """Build the model with new weights.
 
         Args:
             vocabulary: Number of tokens.
             num_answers: Number of answers.
+            answers: Tokens of each answer, which `tie_output` needs.
 
         Returns:
             The model, in training mode.
+
+        Raises:
+            ValueRangeError: `tie_output` is set, and there are no tokens of the answers.
         """
         check(self)
         check_sizes("MemoryNetwork", vocabulary=vocabulary, num_answers=num_answers)
@@ -190,15 +239,29 @@ class MemoryNetworkSpec:
         # Drawn only where they are used: layer-wise tying keeps its initial weights for each seed.
         more = self.num_steps - 1 if adjacent else 0
         between = [self._facts(vocabulary, self.max_facts) for _ in range(more)]
+        values = self._facts(vocabulary, self.max_facts)
+        steps = self.steps.build(self.embedding_size, self.num_steps, adjacent=adjacent)
         return MemoryNetwork(
             keys,
-            self._facts(vocabulary, self.max_facts),
-            self.steps.build(self.embedding_size, self.num_steps, adjacent=adjacent),
-            Linear(self.embedding_size, num_answers),
+            values,
+            steps,
+            self._output(values.embedding, num_answers, answers),
             vocabulary=vocabulary,
             num_steps=self.num_steps,
             between=between if adjacent else None,
         )
+
+    def _output(
+        self, embedding: nn.Embedding, num_answers: int, answers: Sequence[Sequence[int]] | None
+    ) -> nn.Module:
+        if not self.tie_output:
+            return Linear(self.embedding_size, num_answers)
+        if answers is None or len(answers) != num_answers:
+            raise ValueRangeError(
+                f"MemoryNetworkSpec: tie_output needs the tokens of all {num_answers} answers, got "
+                f"{'none' if answers is None else len(answers)}. Pass answers, or set tie_output to false."
+            )
+        return WordScores(embedding, answers)
 
     def _facts(self, vocabulary: int, max_facts: int | None) -> FactsEncoder:
         embedding = nn.Embedding(vocabulary, self.embedding_size)

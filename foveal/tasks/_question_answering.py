@@ -195,18 +195,38 @@ class QuestionAnsweringSpec(AbstractTextSpec[QuestionAnswering]):
         texts = (*source.facts, source.question)
         return [word for text in texts for word in self.words(text)]
 
+    def answer_words(self, answer: str) -> list[str]:
+        """Return the words of an answer, which may be a list such as "apple,milk".
+
+        Args:
+            answer: An answer.
+
+        Returns:
+            The words in lowercase.
+
+        Examples:
+            >>> QuestionAnsweringSpec().answer_words("apple,milk")
+            ['apple', 'milk']
+        """
+        return self.words(answer.replace(",", " "))
+
     @override
     def build(self, vocabularies: Vocabularies) -> QuestionAnswering:
         """Build the task with fresh weights."""
+        source, labels = vocabularies.source, vocabularies.labels_of("QuestionAnswering")
         model = self.model.build(
-            vocabulary=len(vocabularies.source),
-            num_answers=len(vocabularies.labels_of("QuestionAnswering")),
+            vocabulary=len(source),
+            num_answers=len(labels),
+            answers=[numbered(source, self.answer_words(label)) for label in labels.names],
         )
         return QuestionAnswering(self, vocabularies, model)
 
     @override
     def counted(self, example: Example) -> Symbols:
-        return Symbols(self.symbols(example.input_as(Facts)), labels=[label_of(example)])
+        symbols, answer = self.symbols(example.input_as(Facts)), label_of(example)
+        if self.model.tie_output:  # an answer may be in no fact, such as the number of objects
+            symbols += self.answer_words(answer)
+        return Symbols(symbols, labels=[answer])
 
     @override
     def vocabularies(self, tally: Tally) -> Vocabularies:

@@ -26,6 +26,7 @@ from foveal.models import (
     WordEncoderSpec,
 )
 from foveal.networks import SelfAttentiveEncoder
+from foveal.testing import check_model
 
 pytestmark = pytest.mark.slow
 
@@ -160,6 +161,18 @@ def test_adjacent_tying_scores_facts_that_share_words() -> None:
     assert model(facts, None, torch.tensor([[3]]), None).facts().tolist() == [[3, 2]]
     assert model.between is not None
     assert len(model.between) == 1
+
+
+def test_a_tied_output_scores_an_answer_by_its_words() -> None:
+    torch.manual_seed(0)
+    spec = MemoryNetworkSpec(embedding_size=8, tie_output=True)
+    model = spec.build(vocabulary=9, num_answers=2, answers=[[3], [4, 5]])
+    vector, table = torch.rand(1, 8), model.values.embedding.weight
+    expected = torch.stack([table[3], table[4] + table[5]]) @ vector[0]
+    torch.testing.assert_close(model.output(vector)[0], expected)
+    check_model(model, torch.randint(9, (4, 5, 3)), torch.randint(9, (4, 4)))
+    with pytest.raises(ValueRangeError, match="tie_output needs the tokens of all 2 answers"):
+        spec.build(vocabulary=9, num_answers=2)
 
 
 def test_a_matcher_has_a_tree_over_each_text() -> None:
