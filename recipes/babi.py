@@ -2,7 +2,7 @@
 
     foveal fit --recipe recipes/babi.py --out runs/facts                   task 2, a chain of two facts
     foveal fit --recipe recipes/babi.py:soft_2 --out runs/soft             or :soft_3, :chain_11, ...
-    python -m benchmarks.lectures fit babi --runs runs                        all tasks, four restarts each
+    python -m benchmarks.lectures fit babi --runs runs                        all tasks, seven restarts each
     python -m benchmarks.lectures fit babi --runs runs --seeds 1 2 3          more of them
     python -m benchmarks.lectures score babi --runs runs
 
@@ -12,7 +12,7 @@
 The tasks are the same as in the paper: ten in which every question has two or three supporting facts, and two in which
 the number varies; only the answers of the latter are scored. The validation set has 100 of the 1,000 training questions,
 as in `en-valid` of the data. It selects the best weights of a run, and the best run of a task over all seeds and settings.
-Both kinds of steps are trained with the same four settings. The model does not see which facts support an answer.
+Both kinds of steps are trained with the same seven settings. The model does not see which facts support an answer.
 `foveal data get babi_v1-2` gets the data. The recipe unpacks the archive once, into `.cache/babi` of the checkout.
 
 Reference: Weston et al. 2015, Towards AI-complete question answering.
@@ -21,6 +21,7 @@ Reference: Weston et al. 2015, Towards AI-complete question answering.
 import tarfile
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 from foveal.data import Babi, babi
 from foveal.datasets import data_folder
@@ -36,12 +37,27 @@ ARCHIVE, FOLDER = DATA / "babi_v1-2/en-valid.tar.gz", ROOT / ".cache/babi"
 TASKS = {2: 2, 3: 3, 7: 3, 8: 3, 11: 2, 13: 2, 14: 2, 15: 2, 16: 3, 17: 2, 18: 2, 19: 2}
 VARYING = (7, 8)
 STEPS: dict[str, StepsSpec] = {"soft": SoftStepsSpec(), "chain": ChainStepsSpec()}
-# Standard deviation of the initial word vectors (None: 2 / sqrt of their width), and the learning rate.
-SETTINGS: dict[str, tuple[float | None, float]] = {
-    "large_slow": (None, 5e-3),
-    "large_fast": (None, 1e-2),
-    "small_slow": (0.1, 5e-3),
-    "small_fast": (0.1, 1e-2),
+
+
+class Setting(NamedTuple):
+    """What differs between the restarts of a task."""
+
+    # Standard deviation of the initial word vectors; None: 2 / sqrt of their width.
+    init_std: float | None
+    rate: float  # learning rate
+    tied: bool = False  # adjacent tables, and answers scored by the vectors of their words
+    positions: bool = True
+    ages: bool = True
+
+
+SETTINGS: dict[str, Setting] = {
+    "large_slow": Setting(None, 5e-3),
+    "large_fast": Setting(None, 1e-2),
+    "small_slow": Setting(0.1, 5e-3),
+    "small_fast": Setting(0.1, 1e-2),
+    "tied_words": Setting(0.3, 1e-2, tied=True, positions=False),
+    "tied_bags": Setting(0.3, 1e-2, tied=True, positions=False, ages=False),
+    "tied_places": Setting(0.3, 1e-2, tied=True),
 }
 CASES = tuple(
     f"{steps}_{task}_{setting}" for task in TASKS for steps in STEPS for setting in SETTINGS
@@ -51,22 +67,25 @@ CASES = tuple(
 def recipe(case: str = "chain_2") -> Run:
     """Return the run of one task with one kind of steps and one of the settings: less than a minute."""
     steps, task, *setting = case.split("_", 2)
-    init_std, rate = SETTINGS[setting[0] if setting else "large_slow"]
+    chosen = SETTINGS[setting[0] if setting else "large_slow"]
     return Run(
         task=QuestionAnsweringSpec(
             model=MemoryNetworkSpec(
                 embedding_size=20,
                 num_steps=TASKS[int(task)],
                 steps=STEPS[steps],
-                max_facts=50,
-                random_noise=0.2,
-                init_std=init_std,
+                max_facts=50 if chosen.ages else None,
+                random_noise=0.2 if chosen.ages else 0.0,
+                init_std=chosen.init_std,
+                tying="adjacent" if chosen.tied else "layer_wise",
+                tie_output=chosen.tied,
+                positions=chosen.positions,
             )
         ),
         train=part(task, "train"),
         dev=part(task, "valid"),
         test=part(task, "test"),
-        training=TrainingSpec(epochs=60.0, batch_size=32, learning_rate=rate, seed=1),
+        training=TrainingSpec(epochs=60.0, batch_size=32, learning_rate=chosen.rate, seed=1),
     )
 
 
