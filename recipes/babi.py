@@ -55,9 +55,9 @@ SETTINGS: dict[str, Setting] = {
     "large_fast": Setting(None, 1e-2),
     "small_slow": Setting(0.1, 5e-3),
     "small_fast": Setting(0.1, 1e-2),
-    "tied_words": Setting(0.3, 1e-2, tied=True, positions=False),
-    "tied_bags": Setting(0.3, 1e-2, tied=True, positions=False, ages=False),
-    "tied_places": Setting(0.3, 1e-2, tied=True),
+    "tied_words": Setting(0.4, 1e-2, tied=True, positions=False),
+    "tied_bags": Setting(0.4, 1e-2, tied=True, positions=False, ages=False),
+    "tied_places": Setting(0.4, 1e-2, tied=True),
 }
 CASES = tuple(
     f"{steps}_{task}_{setting}" for task in TASKS for steps in STEPS for setting in SETTINGS

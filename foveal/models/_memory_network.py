@@ -61,7 +61,7 @@ class MemoryNetwork(nn.Module):
         keys: Encodes the facts and, as one more fact, the question, to decide which facts are read.
         values: Encodes the content of the facts.
         steps: Attends to the facts.
-        output: Layer from the result of the steps to the scores of the answers.
+        output: Computes the scores of the answers from the result of the steps and the word vectors of the values.
         vocabulary: Number of tokens.
         num_steps: Number of steps.
         between: For adjacent tying, an encoder after each step but the last: the values of the step and the keys
@@ -79,7 +79,7 @@ class MemoryNetwork(nn.Module):
         keys: FactsEncoder,
         values: FactsEncoder,
         steps: AbstractSteps,
-        output: nn.Module,
+        output: "WordScores | MatrixScores",
         *,
         vocabulary: int,
         num_steps: int,
@@ -127,7 +127,8 @@ class MemoryNetwork(nn.Module):
         layout, real = Layout("facts", rows=facts.shape[-2]), facts_mask.any(-1)
         memories = [Memory(each, real, layout=layout) for each in keys]
         vector, attended = self.steps(encoded[..., -1, :], memories, values)
-        return Answered(self.output(vector).log_softmax(-1), attended)
+        scores = self.output(vector, self.values.embedding.weight)
+        return Answered(scores.log_softmax(-1), attended)
 
 
 @final
@@ -140,28 +141,50 @@ class WordScores(nn.Module):
     read. With a separate matrix, a network learns the answers of the training questions first.
 
     Args:
-        embedding: Table of the word vectors.
         answers: Tokens of each answer.
+        vocabulary: Number of tokens.
 
     Examples:
-        >>> output = WordScores(nn.Embedding(9, 4), [[3], [5, 6]])
-        >>> output(torch.zeros(2, 4)).shape
+        >>> output = WordScores([[3], [5, 6]], vocabulary=9)
+        >>> output(torch.zeros(2, 4), torch.rand(9, 4)).shape
         torch.Size([2, 2])
     """
 
-    def __init__(self, embedding: nn.Embedding, answers: Sequence[Sequence[int]]) -> None:
+    def __init__(self, answers: Sequence[Sequence[int]], vocabulary: int) -> None:
         super().__init__()
-        counts = torch.zeros(len(answers), embedding.num_embeddings)
+        counts = torch.zeros(len(answers), vocabulary)
         for row, words in zip(counts, answers, strict=True):
             row.index_add_(0, torch.tensor(words), torch.ones(len(words)))
-        self.embedding = embedding
         self.register_buffer("counts", counts, persistent=False)
         self.counts: Tensor
         self.bias = nn.Parameter(torch.zeros(len(answers)))
 
     @override
-    def forward(self, vector: Float[Tensor, "B D"]) -> Float[Tensor, "B C"]:
-        return linear(vector, self.counts @ self.embedding.weight, self.bias)
+    def forward(
+        self, vector: Float[Tensor, "B D"], table: Float[Tensor, "V D"]
+    ) -> Float[Tensor, "B C"]:
+        return linear(vector, self.counts @ table, self.bias)
+
+
+@final
+class MatrixScores(nn.Module):
+    """Scores each answer by a separate matrix.
+
+    Args:
+        size: Width of the vector.
+        num_answers: Number of answers.
+    """
+
+    def __init__(self, size: int, num_answers: int) -> None:
+        super().__init__()
+        layer = Linear(size, num_answers)
+        self.weight, self.bias = layer.weight, layer.bias
+
+    @override
+    def forward(
+        self, vector: Float[Tensor, "B D"], table: Float[Tensor, "V D"]
+    ) -> Float[Tensor, "B C"]:
+        return linear(vector, self.weight, self.bias)
 
 
 def _mask_of(tokens: Tensor, mask: Tensor | None) -> Tensor:
@@ -245,23 +268,23 @@ class MemoryNetworkSpec:
             keys,
             values,
             steps,
-            self._output(values.embedding, num_answers, answers),
+            self._output(vocabulary, num_answers, answers),
             vocabulary=vocabulary,
             num_steps=self.num_steps,
             between=between if adjacent else None,
         )
 
     def _output(
-        self, embedding: nn.Embedding, num_answers: int, answers: Sequence[Sequence[int]] | None
-    ) -> nn.Module:
+        self, vocabulary: int, num_answers: int, answers: Sequence[Sequence[int]] | None
+    ) -> "WordScores | MatrixScores":
         if not self.tie_output:
-            return Linear(self.embedding_size, num_answers)
+            return MatrixScores(self.embedding_size, num_answers)
         if answers is None or len(answers) != num_answers:
             raise ValueRangeError(
                 f"MemoryNetworkSpec: tie_output needs the tokens of all {num_answers} answers, got "
                 f"{'none' if answers is None else len(answers)}. Pass answers, or set tie_output to false."
             )
-        return WordScores(embedding, answers)
+        return WordScores(answers, vocabulary)
 
     def _facts(self, vocabulary: int, max_facts: int | None) -> FactsEncoder:
         embedding = nn.Embedding(vocabulary, self.embedding_size)

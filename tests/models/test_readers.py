@@ -169,7 +169,7 @@ def test_a_tied_output_scores_an_answer_by_its_words() -> None:
     model = spec.build(vocabulary=9, num_answers=2, answers=[[3], [4, 5]])
     vector, table = torch.rand(1, 8), model.values.embedding.weight
     expected = torch.stack([table[3], table[4] + table[5]]) @ vector[0]
-    torch.testing.assert_close(model.output(vector)[0], expected)
+    torch.testing.assert_close(model.output(vector, table)[0], expected)
     check_model(model, torch.randint(9, (4, 5, 3)), torch.randint(9, (4, 4)))
     with pytest.raises(ValueRangeError, match="tie_output needs the tokens of all 2 answers"):
         spec.build(vocabulary=9, num_answers=2)
