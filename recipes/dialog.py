@@ -12,9 +12,9 @@ A case is a corpus and a system:
     levels            an encoder of words, and one of turns (hierarchical recurrent encoder-decoder)
     levels_attention  the same, and the decoder attends to the turns and to the words of each turn
 
-`film` contains the dialogs about films and series of the Schema-Guided Dialog data (services Movies and Media). Each
-turn of the system is a response, and models read at most six turns before it. Texts are in lower case, and punctuation
-is separated. The data folder must have `sgd_dialogues/train.jsonl.gz`, `dev.jsonl.gz` and `test.jsonl.gz`, made from
+`sgd` contains all dialogs of the Schema-Guided Dialog data, and `film` those about films and series (services Movies and
+Media). Each turn of the system is a response, and models read at most six turns before it. Texts are in lower case, and
+punctuation is separated. The data folder must have `sgd_dialogues/train.jsonl.gz`, `dev.jsonl.gz` and `test.jsonl.gz`, made from
 github.com/google-research-datasets/dstc8-schema-guided-dialogue (CC BY-SA 4.0): one dialog on each line, with its
 `service` and its `turns`, pairs of speaker and text.
 
@@ -29,7 +29,7 @@ References: Sordoni et al. 2015; Serban et al. 2016 (hierarchical recurrent enco
 import json
 import random
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -54,13 +54,13 @@ from recipes.whole_files import write_whole
 ROOT = Path(__file__).resolve().parents[1]
 DATA = data_folder()
 FOLDER = ROOT / ".cache/dialog"
-CORPORA = ("film", "facts")
+CORPORA = ("film", "sgd", "facts")
 SYSTEMS = ("last", "flat", "flat_attention", "levels", "levels_attention")
 CASES = tuple(f"{corpus}_{system}" for corpus in CORPORA for system in SYSTEMS)
-SERVICES = ("Movies_", "Media_")
-SIZE = 64
-STEPS = {"film": 500, "facts": 800}
-MAX_TURNS = {"film": 6, "facts": None}  # turns before a response; none: all
+SERVICES = {"film": ("Movies_", "Media_"), "sgd": ("",)}  # how their names begin
+SIZE = {"film": 64, "sgd": 128, "facts": 64}
+STEPS = {"film": 500, "sgd": 900, "facts": 800}
+MAX_TURNS = {"film": 6, "sgd": 6, "facts": None}  # turns before a response; none: all
 EXCHANGES = 5  # facts that a user states
 
 TOPICS: dict[str, tuple[str, ...]] = {
@@ -148,7 +148,7 @@ def recipe(case: str = "film_levels_attention") -> Run:
     """Return the run of a dialog model."""
     corpus, _, system = case.partition("_")
     return Run(
-        task=task(system),
+        task=task(system, SIZE[corpus]),
         train=part(corpus, "train", system),
         dev=part(corpus, "dev", system),
         test=part(corpus, "test", system),
@@ -157,7 +157,7 @@ def recipe(case: str = "film_levels_attention") -> Run:
             batch_size=32,
             learning_rate=3e-3,
             # The answer becomes right late and suddenly: a rate that falls may come too late for it.
-            schedule="linear" if corpus == "film" else "constant",
+            schedule="constant" if corpus == "facts" else "linear",
             evaluate_every=STEPS[corpus] // 4,
             validation_size=100,
             seed=1,
@@ -165,10 +165,10 @@ def recipe(case: str = "film_levels_attention") -> Run:
     )
 
 
-def task(system: str) -> TransductionSpec:
+def task(system: str, size: int) -> TransductionSpec:
     """Return the encoder of the turns and the attention of the decoder."""
-    words = TextEncoderSpec(embedding_size=SIZE, hidden_size=SIZE // 2, dropout=0.2)
-    turns = RecurrentSpec(hidden_size=SIZE, bidirectional=False, dropout=0.2)
+    words = TextEncoderSpec(embedding_size=size, hidden_size=size // 2, dropout=0.2)
+    turns = RecurrentSpec(hidden_size=size, bidirectional=False, dropout=0.2)
     encoder: EncoderSpec | DocumentEncoderSpec = words
     attention: AttentionSpec | None = None
     if system.startswith("levels"):
@@ -176,7 +176,7 @@ def task(system: str) -> TransductionSpec:
     if system.endswith("attention"):
         attention = HierarchicalSpec() if system.startswith("levels") else SoftmaxSpec()
     decoder = DecoderSpec(
-        embedding_size=SIZE, hidden_size=SIZE, dropout=0.2, attention=attention, bridge="both"
+        embedding_size=size, hidden_size=size, dropout=0.2, attention=attention, bridge="both"
     )
     return TransductionSpec(
         source=WhitespaceSpec(),
@@ -193,17 +193,17 @@ def part(corpus: str, name: str, system: str) -> SourceSpec:
     """Return the training, validation or test set of a corpus, with the turns that a system reads."""
     path = FOLDER / f"{corpus}_{name}.jsonl"
     if not path.exists():
-        write: Callable[[str], Iterator[dict[str, Any]]] = film if corpus == "film" else facts
-        write_whole(path, (f"{json.dumps(record)}\n" for record in write(name)))
-    speaker = "system" if corpus == "film" else None
+        made = facts(name) if corpus == "facts" else conversations(name, SERVICES[corpus])
+        write_whole(path, (f"{json.dumps(record)}\n" for record in made))
+    speaker = None if corpus == "facts" else "system"
     return dialogs(path, speaker=speaker, max_turns=1 if system == "last" else MAX_TURNS[corpus])
 
 
-def film(name: str) -> Iterator[dict[str, Any]]:
-    """Yield the dialogs about films and series of the training, dev or test set."""
+def conversations(name: str, services: tuple[str, ...]) -> Iterator[dict[str, Any]]:
+    """Yield the dialogs of the training, dev or test set whose services have names that begin like one of these."""
     for line in LineReader(str(DATA / f"sgd_dialogues/{name}.jsonl.gz")):
         record = json.loads(line)
-        if record["service"].startswith(SERVICES):
+        if record["service"].startswith(services):
             yield {
                 "service": record["service"],
                 "turns": [[speaker, _words(text)] for speaker, text in record["turns"]],
@@ -233,6 +233,8 @@ def facts(name: str) -> Iterator[dict[str, Any]]:
 # fmt: off
 film_last, film_flat, film_flat_attention, film_levels, film_levels_attention = (
     partial(recipe, f"film_{system}") for system in SYSTEMS)
+sgd_last, sgd_flat, sgd_flat_attention, sgd_levels, sgd_levels_attention = (
+    partial(recipe, f"sgd_{system}") for system in SYSTEMS)
 facts_last, facts_flat, facts_flat_attention, facts_levels, facts_levels_attention = (
     partial(recipe, f"facts_{system}") for system in SYSTEMS)
 # fmt: on

@@ -14,6 +14,7 @@
     <!-- picture: linear_chain -->           a drawing of scripts/docs_pictures.py or docs_views.py
     <!-- picture: copy_and_reverse -->       curves of figures in results/, by scripts/docs_curves.py
     <!-- scored: self_attention_lm -->       the part of a page up to <!-- end scored -->, if results/ has this file
+    <!-- scored: dialog; sgd -->            the same, if it has rows whose names begin so
     <!-- texts: self_attention_lm -->        sampled text by temperature, from results/texts
     pictures/views.html                      a page of scripts/docs_views.py, to link to
 
@@ -51,7 +52,8 @@ PREDICTIONS_MARKER = re.compile(
     r"^<!-- predictions: ([a-z0-9_]+); ([A-Za-z0-9 ]+) -->$", re.MULTILINE
 )
 SCORED_MARKER = re.compile(
-    r"^<!-- scored: ([a-z0-9_]+) -->\n(.*?)^<!-- end scored -->$", re.MULTILINE | re.DOTALL
+    r"^<!-- scored: ([a-z0-9_]+)(?:; ([a-z0-9_]+))? -->\n(.*?)^<!-- end scored -->$",
+    re.MULTILINE | re.DOTALL,
 )
 TEXTS_MARKER = re.compile(r"^<!-- texts: ([a-z0-9_]+) -->$", re.MULTILINE)
 FORMULA = re.compile(r'<(?:div|span) class="arithmatex"')
@@ -266,9 +268,13 @@ def predictions_part(experiment: str, model: str, page: str) -> str:
         return f"*{model} has not been scored.*"
 
 
-def scored_part(name: str, text: str) -> str:
-    """The text, if the results file exists; nothing before the first scoring."""
-    return text if (ROOT / "results" / f"{name}.json").exists() else ""
+def scored_part(name: str, beginning: str | None, text: str) -> str:
+    """The text, if the results file exists and has rows that begin so; nothing before the first scoring."""
+    path = ROOT / "results" / f"{name}.json"
+    if not path.exists():
+        return ""
+    rows = json.loads(path.read_text(encoding="utf-8"))["rows"]
+    return text if any(row["name"].startswith(beginning or "") for row in rows) else ""
 
 
 def texts(name: str) -> str:
@@ -295,7 +301,7 @@ def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
     source = page.file.src_uri
     if (folder := source.partition("/")[0]) in SEARCH_BOOSTS:
         page.meta.setdefault("search", {"boost": SEARCH_BOOSTS[folder]})
-    markdown = SCORED_MARKER.sub(lambda match: scored_part(match[1], match[2]), markdown)
+    markdown = SCORED_MARKER.sub(lambda match: scored_part(*match.groups()), markdown)
     markdown = TEXTS_MARKER.sub(lambda match: texts(match[1]), markdown)
     markdown = RESULTS_MARKER.sub(lambda match: results_table(match[1], match[2], source), markdown)
     markdown = AUDIT_MARKER.sub(lambda _: audited_packages(), markdown)

@@ -3,9 +3,9 @@
     results/dialog.json
     results/shown/dialog.json     the attention of one response about a film
 
-`film`: perplexity of a token of the response, BLEU and distinct-1 and distinct-2 of the answers of greedy search, mean
-over seeds with the lowest and the highest. `facts`: percent of right answers, for all questions and for each distance
-of the fact. Both have the CPU minutes of training.
+`film` and `sgd`: perplexity of a token of the response, BLEU and distinct-1 and distinct-2 of the answers of greedy
+search, mean over seeds with the lowest and the highest, on all test responses. `facts`: percent of right answers, for
+all questions and for each distance of the fact. All have the CPU minutes of training.
 """
 
 import json
