@@ -45,7 +45,7 @@ from ..tasks._tagging import TaggingSpec, has_spans
 from ..tasks._transduction import TransductionSpec
 from ..tasks.base._prediction import PredictionSpec
 from ._inferring import InferredTask, infer_task
-from ._shared_tokens import copy_reason
+from ._shared_tokens import copy_changes, copy_reason
 
 _MOST_SAMPLED = 10_000  # examples that are read
 _MOST_MEASURED = 1_000  # examples whose lengths determine the size of a batch
@@ -165,7 +165,10 @@ def _transduction(
         "smaller data sets need more regularization",
         *("model.encoder.dropout", "model.decoder.dropout"),
     )
-    if could_copy := copy_reason(inferred.source, target, sample):
+    attention = SoftmaxSpec() if is_text else _attention(choices)
+    min_count = _min_count(choices, inferred.source, target) if is_text else 1
+    changes = copy_changes(attention, trains_slots=min_count > 1 or not is_text)
+    if could_copy := copy_reason(inferred.source, target, sample, changes):
         choices.because(False, could_copy, "model.decoder.copy")
     return TransductionSpec(
         source=inferred.source,
@@ -174,14 +177,14 @@ def _transduction(
         if inferred.features
         else None,
         outputs=choices.because("texts" if is_text else "words", why, "outputs"),
-        min_count=_min_count(choices, inferred.source, target) if is_text else 1,
+        min_count=min_count,
         model=Seq2SeqSpec(
             encoder=TextEncoderSpec(embedding_size=embedding, hidden_size=hidden, dropout=dropout),
             decoder=DecoderSpec(
                 embedding_size=embedding,
                 hidden_size=hidden,
                 dropout=dropout,
-                attention=SoftmaxSpec() if is_text else _attention(choices),
+                attention=attention,
             ),
         ),
         label_smoothing=choices.because(
@@ -404,13 +407,7 @@ def _is_text(target: TokenizerSpec, targets: Sequence[str]) -> tuple[bool, str]:
 
 
 def _training(kind: str, widths: Sequence[int], choices: _Choices) -> dict[str, Any]:
-    """Recommend the length of training and the size of batches.
-
-    Args:
-        kind: The task.
-        widths: Numbers of positions of some examples in a batch.
-        choices: Collects the reasons.
-    """
+    """Recommend the length of training and the size of batches; `widths` are numbers of positions of some examples."""
     n = choices.num_examples
     match kind:
         case "transduction":

@@ -7,13 +7,17 @@ from collections.abc import Callable
 
 import pytest
 
-from foveal.data import Example
+from foveal.data import Example, WhitespaceSpec, tsv
 from foveal.errors import DataError
 from foveal.models import ClassifierSpec, DecoderSpec, LatentHardSpec, SoftmaxSpec, TextEncoderSpec
 from foveal.planning import recommend
+from foveal.planning._choices import Planned
+from foveal.planning._drafting import with_given
 from foveal.planning._recommending import Reason
+from foveal.planning._shared_tokens import shared_tokens
 from foveal.specs import settings
 from foveal.tasks import ClassificationSpec, LanguageModelingSpec, TaggingSpec, TransductionSpec
+from foveal.training import Run, TrainingSpec
 from tests.tasks.tiny import sentences, upper_cased
 
 pytestmark = pytest.mark.slow
@@ -62,10 +66,40 @@ def test_copying_is_mentioned_where_targets_repeat_their_sources() -> None:
     assert isinstance(found.task.model.decoder, DecoderSpec)
     assert not found.task.model.decoder.copy
     (why,) = (each.sentence for each in found.reasons if each.path == "model.decoder.copy")
-    assert "% of the target tokens occur in their source" in why
-    assert "decoder.copy=true" in why
+    assert "% of the target tokens (mean over the different tokens) occur in their source" in why
+    assert "not for characters" in why
+    added = "--attention softmax --set decoder.copy=true --set task.label_smoothing=0"
+    assert why.endswith(f"add {added}")
     others = recommend(pronounced(200)).reasons
     assert not [each for each in others if each.path == "model.decoder.copy"]
+
+
+@pytest.mark.parametrize(("size", "more"), [(60, " --set task.min_count=2"), (3_000, "")])
+def test_the_settings_of_copying_fit_the_words_of_a_corpus(size: int, more: str) -> None:
+    found = recommend(translated(size))
+    (why,) = (each.sentence for each in found.reasons if each.path == "model.decoder.copy")
+    assert "COGS" in why
+    added = "--set decoder.copy=true --set task.label_smoothing=0"
+    assert why.endswith(f"add {added}{more}")
+    planned = Planned(
+        Run(task=found.task, train=tsv("words.tsv"), training=TrainingSpec(epochs=1)), ()
+    )
+    for change in why.rpartition("add --set ")[2].split(" --set "):
+        planned = with_given(planned, change)
+    changed = planned.run.task
+    assert isinstance(changed, TransductionSpec)
+    assert isinstance(changed.model.decoder, DecoderSpec)
+    assert changed.model.decoder.copy
+    assert changed.min_count == 2
+    assert changed.label_smoothing == 0
+
+
+def test_frequent_marks_do_not_hide_tokens_to_copy() -> None:
+    """Brackets are most of the target, but the names in them are those of the source."""
+    names = ["ann", "ben", "cleo", "dora"]
+    forms = [Example(f"{name} ran", f"( ( ran ( {name} ) ) )") for name in names]
+    assert shared_tokens(WhitespaceSpec(), WhitespaceSpec(), forms) == pytest.approx(5 / 7)
+    assert shared_tokens(WhitespaceSpec(), WhitespaceSpec(), [Example("a", "")]) == 0
 
 
 def test_texts() -> None:
