@@ -277,9 +277,12 @@ def scored_part(name: str, beginning: str | None, text: str) -> str:
     return text if any(row["name"].startswith(beginning or "") for row in rows) else ""
 
 
-def texts(name: str) -> str:
-    """Sampled texts of every case, each under its temperature."""
+def texts(name: str, page: str) -> str:
+    """Sampled texts of every case, each under its temperature; a warning and a sentence if there are none."""
     path = ROOT / "results/texts" / f"{name}.json"
+    if not path.exists():
+        log.warning("%s asks for results/texts/%s.json, which does not exist.", page, name)
+        return f"*No text of {name} has been sampled.*"
     parts = list[str]()
     for case, sampled in json.loads(path.read_text(encoding="utf-8")).items():
         for one in sampled:
@@ -302,7 +305,7 @@ def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
     if (folder := source.partition("/")[0]) in SEARCH_BOOSTS:
         page.meta.setdefault("search", {"boost": SEARCH_BOOSTS[folder]})
     markdown = SCORED_MARKER.sub(lambda match: scored_part(*match.groups()), markdown)
-    markdown = TEXTS_MARKER.sub(lambda match: texts(match[1]), markdown)
+    markdown = TEXTS_MARKER.sub(lambda match: texts(match[1], source), markdown)
     markdown = RESULTS_MARKER.sub(lambda match: results_table(match[1], match[2], source), markdown)
     markdown = AUDIT_MARKER.sub(lambda _: audited_packages(), markdown)
     markdown = PICTURE_MARKER.sub(lambda match: picture(match[1], source), markdown)
