@@ -6,7 +6,8 @@ Axes: B items, K hypotheses of each, S positions, D width of a token's vector, L
 width of a head.
 """
 
-from typing import final
+from abc import abstractmethod
+from typing import Generic, TypeVar, final
 
 import torch
 from jaxtyping import Float, Int
@@ -19,12 +20,13 @@ from ..decoders.transformer._cross_attention import mean_weights
 from ..decoders.transformer._decoder import TransformerDecoder, Written
 from ._step_order import AbstractSteps, StepVectors
 
+Decoder = TypeVar("Decoder")
 
-@final
-class CachedSteps(AbstractSteps):
-    """Computes keys and values of one token for every hypothesis, and reads those of the tokens before it."""
 
-    def __init__(self, decoder: TransformerDecoder, *, half: bool) -> None:
+class AbstractCachedSteps(AbstractSteps, Generic[Decoder]):
+    """Steps of a decoder whose state has keys and values of the tokens, and whose memory needs no preparation."""
+
+    def __init__(self, decoder: Decoder, *, half: bool) -> None:
         self._decoder, self._half = decoder, half
 
     @override
@@ -41,17 +43,30 @@ class CachedSteps(AbstractSteps):
         forced: Float[Tensor, "B K S"] | None,
     ) -> StepVectors:
         with torch.autocast(memory.values.device.type, torch.bfloat16, enabled=self._half):
-            found = self._run(state.own, tokens, memory, forced)
+            found = self._run(state, tokens, memory, forced)
         return found._replace(vectors=found.vectors.to(memory.values.dtype))
 
     @override
     def queries(self, state: DecoderState, tokens: Tensor, memory: Memory) -> Tensor:
         return self.run(state, tokens, memory, None).vectors
 
+    @abstractmethod
     def _run(
-        self, before: Written, tokens: Tensor, memory: Memory, forced: Tensor | None
+        self, state: DecoderState, tokens: Tensor, memory: Memory, forced: Tensor | None
+    ) -> StepVectors:
+        """Take a step in any precision."""
+
+
+@final
+class CachedSteps(AbstractCachedSteps[TransformerDecoder]):
+    """Computes keys and values of one token for every hypothesis, and reads those of the tokens before it."""
+
+    @override
+    def _run(
+        self, state: DecoderState, tokens: Tensor, memory: Memory, forced: Tensor | None
     ) -> StepVectors:
         decoder, weights = self._decoder, forced
+        before: Written = state.own
         new, turn = decoder.placed(tokens.unsqueeze(-1), None, before)
         rows, keys, values = new.squeeze(-2), _longer(before.keys), _longer(before.values)
         allowed = None

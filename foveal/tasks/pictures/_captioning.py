@@ -14,31 +14,23 @@ Axes: B images, h and w height and width in pixels, T target positions, S positi
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
 from typing import Literal, final
 
 import numpy as np
 from jaxtyping import UInt8
-from torch import Tensor
 from typing_extensions import override
 
-from ...attention import Layout, coverage_loss
+from ...attention import coverage_loss
 from ...data import (
     END,
-    Encoded,
     Example,
     ImageSpec,
-    Seq2SeqBatch,
     TokenizerSpec,
-    Vocabulary,
     WhitespaceSpec,
-    collate_pictures,
-    collate_seq2seq,
 )
 from ...data._batches import PictureBatch
 from ...data._inputs import Input
-from ...data.vocabularies._tally import Symbols, Tally, rare
-from ...data.vocabularies._vocabularies import Lengths, Vocabularies, required_target, trained
+from ...data.vocabularies._vocabularies import Vocabularies, required_target, trained
 from ...decoding import Automaton, balanced
 from ...errors import DataError, ValueRangeError
 from ...metrics import AbstractMetricSpec
@@ -51,23 +43,20 @@ from ...models import (
 )
 from ...networks.decoders._steps import TokenLosses
 from ...specs import setting
-from ..base._answering import Answers, Search
 from ..base._evaluation import MainMetric
 from ..base._losses import doubly_stochastic_loss
 from ..base._prediction import PredictionSpec
-from ..base._searching import Reading, searcher
-from ..base._size_classes import by_class
 from ..base._task_spec import AbstractTaskSpec, Inputs
 from ..base._writing import Weighted
-from ..explaining._written import AbstractExplainedWriting
 from ._distortion import DistortionSpec, distorted
+from ._picture_writing import AbstractPictureWriting, target_vocabularies
 from ._pictures import AbstractView, Seen, in_ink, shown, view_of
 
 _DEEPEST = 32  # the maximum depth of nested braces
 
 
 @final
-class Captioning(AbstractExplainedWriting[Captioner, "CaptioningSpec"]):
+class Captioning(AbstractPictureWriting[Captioner, "CaptioningSpec", AbstractView]):
     """Captioning of pictures with an encoder, a decoder and attention over the grid of the picture."""
 
     @property
@@ -76,27 +65,9 @@ class Captioning(AbstractExplainedWriting[Captioner, "CaptioningSpec"]):
         return MainMetric("exact_match" if self.spec.outputs == "exact" else "cider", True)
 
     @override
-    def encode(self, example: Example) -> Encoded:
-        target = self.spec.target.encode(required_target(example))
-        return Encoded([], self._target.encode(target), picture=self.picture(example))
-
-    @override
-    def collate(self, examples: Sequence[Encoded]) -> PictureBatch:
-        return collate_pictures(examples, collate_seq2seq)
-
-    @override
     def source_of(self, batch: PictureBatch) -> Seen:
         seen, bent = in_ink(*batch.for_each()), self.spec.distortion
         return seen if bent is None or not self.model.training else distorted(seen, bent)
-
-    @override
-    def text_of(self, batch: PictureBatch) -> Seq2SeqBatch:
-        assert isinstance(batch.text, Seq2SeqBatch)
-        return batch.text
-
-    @override
-    def with_text(self, batch: PictureBatch, text: Seq2SeqBatch) -> PictureBatch:
-        return replace(batch, text=text)
 
     @override
     def _others(self, batch: PictureBatch, scored: TokenLosses) -> dict[str, Weighted]:
@@ -121,31 +92,9 @@ class Captioning(AbstractExplainedWriting[Captioner, "CaptioningSpec"]):
         return others
 
     @override
-    def symbols(self, example: Example) -> list[str]:
-        """Return the tokens of the target, if it is known: a picture has no tokens."""
-        return [] if example.target is None else self.spec.target.encode(example.target)
-
-    @property
-    @override
-    def known(self) -> Vocabulary:
-        return self._target
-
-    @cached_property
-    def view(self) -> AbstractView:
-        """Return the view that reads and pads pictures."""
+    def _build_view(self) -> AbstractView:
         spec = self.spec
         return view_of("CaptioningSpec", spec.image, spec.model.encoder, spec.max_frames)
-
-    def picture(self, example: Example) -> UInt8[Tensor, "*F C h w"]:
-        """Return the image or clip of an example as model input.
-
-        Args:
-            example: Example whose source is a picture.
-
-        Returns:
-            Pixels with values from 0 to 255; a clip has one more axis, for its frames.
-        """
-        return self.view.read(self.view.input(example))
 
     @override
     def picture_seen(self, example: Example) -> UInt8[np.ndarray, "h w c"]:
@@ -155,53 +104,6 @@ class Captioning(AbstractExplainedWriting[Captioner, "CaptioningSpec"]):
     @override
     def has_one_answer(self) -> bool:
         return self.spec.outputs == "exact"
-
-    @override
-    def named(self, example: Example) -> str:
-        return self.view.input(example).name
-
-    @override
-    def read(self, examples: Sequence[Example]) -> Seen:
-        return self._moved(self.view.seen([self.picture(example) for example in examples]))
-
-    @override
-    def reading(self, examples: Sequence[Example], settings: PredictionSpec) -> Reading:
-        source = self._moved(self.view.settled([self.picture(example) for example in examples]))
-        limits = [self._limit(0, settings)] * len(examples)
-        return Reading(source, limits, self.view.places(source.mask))
-
-    def _moved(self, source: Seen) -> Seen:
-        return Seen(*(part.to(self.device) for part in source))
-
-    @override
-    def size(self, example: Example) -> int:
-        """Return the number of grid cells, or frames, in the size class of the picture."""
-        return self.view.num_places(self.picture(example))
-
-    def _class(self, example: Example) -> tuple[int, ...]:
-        return self.view.padded(self.picture(example))
-
-    @override
-    def searcher(self) -> Search:
-        return partial(self._search, searcher([self]))
-
-    def _search(
-        self, search: Search, examples: Sequence[Example], settings: PredictionSpec
-    ) -> list[Answers]:
-        ask = partial(search, settings=settings)
-        return by_class(ask, examples, self._class, self.least_rows)
-
-    @override
-    def layout(self, example: Example) -> Layout:
-        return self.view.layout(self.picture(example))
-
-    @override
-    def places(self, example: Example) -> tuple[str, ...]:
-        return self.view.names(self.picture(example))
-
-    @override
-    def limit(self, example: Example, settings: PredictionSpec | None = None) -> int:
-        return self._limit(0, settings or self.prediction)
 
     @property
     @override
@@ -325,24 +227,7 @@ class CaptioningSpec(AbstractTaskSpec[Captioning]):
         """
         texts = (required_target(example) for example in examples)
         spec = replace(self, target=trained(self.target, texts))
-        tally = Tally.of(map(spec.counted, examples))
-        counted = tally.vocabularies(min_count=spec.min_count, max_size=spec.max_vocab_size)
-        # Rare tokens come from the target instead of the source, and pictures have no length.
-        return spec.build(
-            replace(
-                counted,
-                rare=rare(tally.target or {}),
-                lengths=Lengths(ratio=0.0, slack=float(max(tally.longest.values()))),
-            )
+        vocabularies = target_vocabularies(
+            spec.target, examples, min_count=spec.min_count, max_size=spec.max_vocab_size
         )
-
-    def counted(self, example: Example) -> Symbols:
-        """Return the tokens of an example that the vocabulary must contain.
-
-        Args:
-            example: Training example.
-
-        Returns:
-            The tokens of the caption, as `target`.
-        """
-        return Symbols(target=self.target.encode(required_target(example)))
+        return spec.build(vocabularies)

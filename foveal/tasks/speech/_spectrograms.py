@@ -15,7 +15,7 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from ...attention import Layout
-from ...data import Audio, AudioSpec, read_audio
+from ...data import Audio, AudioSpec, Example, read_audio
 from ...data.audio._log_mel import spectrogram
 from ...data.images._pictures import collate_images
 from ..base._size_classes import size_class
@@ -39,6 +39,10 @@ class Spectrograms:
     def __init__(self, spec: AudioSpec, step: int) -> None:
         self.spec, self.step, self._cache = spec, step, PictureCache()
 
+    def input(self, example: Example) -> Audio:
+        """Return the source of an example as a recording."""
+        return example.input_as(Audio)
+
     def read(self, source: Audio) -> UInt8[Tensor, "1 M T"]:
         """Return the spectrogram of a recording, padded to whole positions; files are cached."""
         decoded = partial(self._decoded, source)
@@ -50,15 +54,19 @@ class Spectrograms:
         found = spectrogram(read_audio(source.file, self.spec), self.spec)
         return pad(found, (0, -found.shape[-1] % self.step))
 
+    def seen(self, pictures: Sequence[UInt8[Tensor, "_ _ _"]]) -> Heard:
+        """Collate recordings of any lengths into one batch."""
+        return heard(*collate_images(pictures))
+
     def settled(self, pictures: Sequence[UInt8[Tensor, "_ _ _"]]) -> Heard:
         """Collate recordings of one size class, padded to its size."""
-        found = heard(*collate_images(pictures))
-        missing = self.padded(pictures[0]) - found.mask.shape[-1]
+        found, (size,) = self.seen(pictures), self.padded(pictures[0])
+        missing = size - found.mask.shape[-1]
         return Heard(pad(found.frames, (0, 0, 0, missing)), pad(found.mask, (0, missing)))
 
-    def padded(self, picture: UInt8[Tensor, "1 M T"]) -> int:
+    def padded(self, picture: UInt8[Tensor, "1 M T"]) -> tuple[int]:
         """Return the number of frames of a padded recording."""
-        return self.step * size_class(self.num_places(picture))
+        return (self.step * size_class(self.num_places(picture)),)
 
     def num_places(self, picture: UInt8[Tensor, "1 M T"]) -> int:
         """Return the number of positions of a recording."""

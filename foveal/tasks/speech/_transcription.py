@@ -12,7 +12,6 @@ Axes: B examples, T target positions, S positions of the memory, L labels.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
 from typing import Any, Literal, final
 
 import numpy as np
@@ -21,24 +20,16 @@ from jaxtyping import Float, UInt8
 from torch import Tensor
 from typing_extensions import override
 
-from ...attention import AttentionTrace, Layout
+from ...attention import AttentionTrace
 from ...data import (
     END,
-    Audio,
     AudioSpec,
-    Encoded,
     Example,
-    Seq2SeqBatch,
     TokenizerSpec,
-    Vocabulary,
     WhitespaceSpec,
-    collate_pictures,
-    collate_seq2seq,
 )
 from ...data._batches import PictureBatch, move
-from ...data.images._pictures import collate_images
-from ...data.vocabularies._tally import Symbols, Tally, rare
-from ...data.vocabularies._vocabularies import Lengths, Vocabularies, required_target, trained
+from ...data.vocabularies._vocabularies import Vocabularies, required_target, trained
 from ...errors import ValueRangeError
 from ...metrics import AbstractMetricSpec
 from ...metrics._metrics import exact_match, word_error_rate
@@ -49,12 +40,10 @@ from ...specs import setting
 from ..base._answering import Answers, Search
 from ..base._evaluation import MainMetric
 from ..base._prediction import Loss, PredictionSpec
-from ..base._searching import Reading, searcher
-from ..base._size_classes import by_class
 from ..base._task import AbstractTask
 from ..base._task_spec import AbstractTaskSpec, Inputs
 from ..explaining._explanation import Explanation, Way, explanation_of
-from ..explaining._written import AbstractExplainedWriting
+from ..pictures._picture_writing import AbstractPictureWriting, target_vocabularies
 from ._ctc_alignment import Span, ctc_log_prob, emissions, num_positions, token_spans
 from ._ctc_search import ctc_beam_search
 from ._masking import SpecAugmentSpec, masked
@@ -62,7 +51,7 @@ from ._spectrograms import Heard, Spectrograms, heard
 
 
 @final
-class Transcription(AbstractExplainedWriting[Transcriber, "TranscriptionSpec"]):
+class Transcription(AbstractPictureWriting[Transcriber, "TranscriptionSpec", Spectrograms]):
     """Transcription of recordings with a pyramidal encoder, and attention, CTC or both."""
 
     @property
@@ -71,27 +60,9 @@ class Transcription(AbstractExplainedWriting[Transcriber, "TranscriptionSpec"]):
         return MainMetric("wer", False)
 
     @override
-    def encode(self, example: Example) -> Encoded:
-        target = self.spec.target.encode(required_target(example))
-        return Encoded([], self._target.encode(target), picture=self.spectrogram(example))
-
-    @override
-    def collate(self, examples: Sequence[Encoded]) -> PictureBatch:
-        return collate_pictures(examples, collate_seq2seq)
-
-    @override
     def source_of(self, batch: PictureBatch) -> Heard:
         source, augment = heard(*batch.for_each()), self.spec.augment
         return source if augment is None or not self.model.training else masked(source, augment)
-
-    @override
-    def text_of(self, batch: PictureBatch) -> Seq2SeqBatch:
-        assert isinstance(batch.text, Seq2SeqBatch)
-        return batch.text
-
-    @override
-    def with_text(self, batch: PictureBatch, text: Seq2SeqBatch) -> PictureBatch:
-        return replace(batch, text=text)
 
     @override
     def loss(self, batch: PictureBatch, state: None = None) -> Loss:
@@ -118,74 +89,14 @@ class Transcription(AbstractExplainedWriting[Transcriber, "TranscriptionSpec"]):
         return Loss((1 - weight) * total + weight * ctc, count, parts)
 
     @override
-    def symbols(self, example: Example) -> list[str]:
-        """Return the tokens of the target, if it is known: a recording has no tokens."""
-        return [] if example.target is None else self.spec.target.encode(example.target)
-
-    @property
-    @override
-    def known(self) -> Vocabulary:
-        return self._target
-
-    @cached_property
-    def view(self) -> Spectrograms:
-        """Return the view that reads and pads recordings."""
+    def _build_view(self) -> Spectrograms:
         return Spectrograms(self.spec.audio, self.spec.model.encoder.step)
-
-    def spectrogram(self, example: Example) -> UInt8[Tensor, "1 M T"]:
-        """Return the recording of an example as model input.
-
-        Args:
-            example: Example whose source is a recording.
-
-        Returns:
-            Log-mel features with values from 0 to 255, high frequencies first.
-        """
-        return self.view.read(example.input_as(Audio))
 
     @override
     def picture_seen(self, example: Example) -> UInt8[np.ndarray, "h w c"]:
-        return self.spectrogram(example).movedim(0, -1).numpy()
+        return self.picture(example).movedim(0, -1).numpy()
 
     @override
-    def named(self, example: Example) -> str:
-        return example.input_as(Audio).name
-
-    @override
-    def read(self, examples: Sequence[Example]) -> Heard:
-        pictures = [self.spectrogram(example) for example in examples]
-        return self._moved(heard(*collate_images(pictures)))
-
-    @override
-    def reading(self, examples: Sequence[Example], settings: PredictionSpec) -> Reading:
-        source = self._heard(examples)
-        limits = [self._limit(0, settings)] * len(examples)
-        return Reading(source, limits, self.view.places(source.mask))
-
-    def _heard(self, examples: Sequence[Example]) -> Heard:
-        return self._moved(self.view.settled([self.spectrogram(example) for example in examples]))
-
-    def _moved(self, source: Heard) -> Heard:
-        return Heard(*(part.to(self.device) for part in source))
-
-    @override
-    def size(self, example: Example) -> int:
-        """Return the number of positions of the recording."""
-        return self.view.num_places(self.spectrogram(example))
-
-    def _class(self, example: Example) -> tuple[int, ...]:
-        return (self.view.padded(self.spectrogram(example)),)
-
-    @override
-    def searcher(self) -> Search:
-        return partial(self._search, searcher([self]))
-
-    def _search(
-        self, search: Search, examples: Sequence[Example], settings: PredictionSpec
-    ) -> list[Answers]:
-        ask = partial(self._answers, search, settings)
-        return by_class(ask, examples, self._class, self.least_rows)
-
     def _answers(
         self, search: Search, settings: PredictionSpec, examples: Sequence[Example]
     ) -> list[Answers]:
@@ -204,7 +115,7 @@ class Transcription(AbstractExplainedWriting[Transcriber, "TranscriptionSpec"]):
 
     def _position_log_probs(self, examples: Sequence[Example]) -> list[Float[Tensor, "S W"]]:
         """Return the log-probabilities of CTC at the real positions of each recording."""
-        memory = self.model.encode(*self._heard(examples))
+        memory = self.model.encode(*self._settled(examples))
         assert memory.mask is not None
         log_probs = self.model.position_log_probs(memory)
         log_probs[..., BLANK + 1 : END + 1] = -torch.inf  # reserved tokens
@@ -292,18 +203,6 @@ class Transcription(AbstractExplainedWriting[Transcriber, "TranscriptionSpec"]):
         return super().explain(example, way)
 
     @override
-    def layout(self, example: Example) -> Layout:
-        return self.view.layout(self.spectrogram(example))
-
-    @override
-    def places(self, example: Example) -> tuple[str, ...]:
-        return self.view.names(self.spectrogram(example))
-
-    @override
-    def limit(self, example: Example, settings: PredictionSpec | None = None) -> int:
-        return self._limit(0, settings or self.prediction)
-
-    @override
     def statistics_of(
         self, references: Sequence[str], outputs: Sequence[str]
     ) -> Sequence[Statistics]:
@@ -373,19 +272,7 @@ class TranscriptionSpec(AbstractTaskSpec[Transcription]):
         """
         texts = (required_target(example) for example in examples)
         spec = replace(self, target=trained(self.target, texts))
-        tally = Tally.of(map(spec.counted, examples))
-        counted = tally.vocabularies(min_count=spec.min_count, max_size=spec.max_vocab_size)
-        # Rare tokens come from the target instead of the source, and recordings have no length in tokens.
-        lengths = Lengths(ratio=0.0, slack=float(max(tally.longest.values())))
-        return spec.build(replace(counted, rare=rare(tally.target or {}), lengths=lengths))
-
-    def counted(self, example: Example) -> Symbols:
-        """Return the tokens of an example that the vocabulary must contain.
-
-        Args:
-            example: Training example.
-
-        Returns:
-            The tokens of the text, as `target`.
-        """
-        return Symbols(target=self.target.encode(required_target(example)))
+        vocabularies = target_vocabularies(
+            spec.target, examples, min_count=spec.min_count, max_size=spec.max_vocab_size
+        )
+        return spec.build(vocabularies)
