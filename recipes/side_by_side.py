@@ -4,8 +4,8 @@
     python -m benchmarks.lectures fit side_by_side --runs runs                    three models, one seed
     python -m benchmarks.lectures score side_by_side --runs runs
 
-The three models are the cases of `recipes/segment_translation.py` that read words, after two epochs instead of six:
-enough for attention that follows the words, at a third of the cost. The gold alignments are of another domain, Kyoto
+The three models are the cases of `recipes/segment_translation.py` that read words, after two epochs instead of six, at a
+third of the cost. After so few epochs, their attention does not follow the words yet. The gold alignments are of another domain, Kyoto
 articles of Wikipedia; `foveal data get align_gold_jaen` gets them.
 """
 

@@ -14,7 +14,7 @@ from foveal.bundles import load_bundle
 from foveal.data import AudioSpec, Example, audio_list, read_audio
 from foveal.distributions import Alignment
 from foveal.models import DecoderSpec, PyramidalEncoderSpec, TranscriberSpec
-from foveal.tasks import AbstractTask, PredictionSpec, SpecAugmentSpec, TranscriptionSpec
+from foveal.tasks import AbstractTask, PredictionSpec, TranscriptionSpec
 from foveal.training import Run, TrainingSpec
 
 from . import find
@@ -92,15 +92,14 @@ def train_recognizer(
     task = TranscriptionSpec(
         audio=AUDIO,
         model=TranscriberSpec(
-            encoder=PyramidalEncoderSpec(hidden_size=48, factors=(2, 2)),
+            encoder=PyramidalEncoderSpec(hidden_size=48, factors=(4, 2)),
             decoder=DecoderSpec(embedding_size=8, hidden_size=16),
         ),
         ctc=1.0,
-        augment=SpecAugmentSpec(bands=1, max_band=10, times=1, max_time=8),
         prediction=PredictionSpec(beam_size=4),
     )
     training = TrainingSpec(
-        steps=steps, batch_size=24, learning_rate=4e-3, warmup_steps=steps // 10, seed=seed
+        steps=steps, batch_size=24, learning_rate=5e-3, warmup_steps=steps // 10, seed=seed
     )
     train = audio_list(write_recordings(folder / "train", recordings))
     Run(task=task, train=train, training=training).fit(folder / "run")
