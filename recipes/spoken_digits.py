@@ -7,7 +7,7 @@
 A recording is several digits by one speaker of AudioMNIST, joined with pauses and noise; the output has one word for each
 digit. Speakers 1 to 48 are for training, 49 to 54 for development and 55 to 60 for the test, so the test speakers are new. A
 second test set joins digits of the free spoken digit dataset, with other speakers and microphones. The first half of the
-training has strings of one or two digits: models that begin with long strings do not learn to align them for a long time.
+training has strings of one or two digits, which are easier to align.
 
     softmax      attention (listen, attend and spell)
     segment      attention to segments of the recording

@@ -93,7 +93,7 @@ class Spectrograms:
 def heard(pictures: Float[Tensor, "B 1 M T"], mask: Bool[Tensor, "B M T"]) -> Heard:
     """Turn spectrograms into frames, low frequencies first, with mean 0 and variance 1 over each recording and band.
 
-    Without this, a model needs many more updates until it finds the first words, and depends on the microphone.
+    The loudness and the microphone then matter less.
     """
     mask = mask[:, 0]
     frames = pictures[:, 0].flip(1).transpose(1, 2)
