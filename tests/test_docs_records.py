@@ -23,6 +23,12 @@ ROOT = Path(__file__).resolve().parent.parent
 PAGES = "\n".join(
     path.read_text(encoding="utf-8") for path in sorted((ROOT / "docs/records").glob("*.md"))
 )
+# The site leaves out a part whose experiment is not scored yet.
+for part, experiment in re.findall(
+    r"(^<!-- scored: (\w+) -->$.*?^<!-- end scored -->$)", PAGES, re.MULTILINE | re.DOTALL
+):
+    if not (ROOT / f"results/{experiment}.json").exists():
+        PAGES = PAGES.replace(part, "")
 SHOWN, WITH_MISTAKES = (
     re.findall(rf"^<!-- {part}: (\w+) -->$", PAGES, re.MULTILINE) for part in ("record", "mistakes")
 )

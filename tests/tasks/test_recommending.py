@@ -82,7 +82,7 @@ def test_the_settings_of_copying_fit_the_words_of_a_corpus(size: int, more: str)
     added = "--set decoder.copy=true --set task.label_smoothing=0"
     assert why.endswith(f"add {added}{more}")
     planned = Planned(
-        Run(task=found.task, train=tsv("words.tsv"), training=TrainingSpec(epochs=1)), ()
+        Run(task=found.task, train=tsv("words.tsv"), training=TrainingSpec(epochs=1.0)), ()
     )
     for change in why.rpartition("add --set ")[2].split(" --set "):
         planned = with_given(planned, change)
