@@ -1,6 +1,9 @@
 """Strings of spoken digits: word error rates with new speakers and on another corpus, and errors of forced alignment.
 
 results/spoken_digits.json
+
+CTC may write a digit when it begins or when it ends. The lag is the median over the development strings of the time from the
+middle of a pause to its estimate; errors on the test strings are those after subtracting the lag.
 """
 
 from collections.abc import Iterator, Sequence
@@ -60,7 +63,13 @@ def _rows(case: str, folders: Sequence[Path], seeds: Sequence[int]) -> Iterator[
 def _boundary_rows(
     case: str, tasks: Sequence[AbstractTask[Any]], seeds: Sequence[int]
 ) -> Iterator[Row]:
-    errors = [_boundary_errors(task) for task in tasks if isinstance(task, Transcription)]
+    tasks = [task for task in tasks if isinstance(task, Transcription)]
+    lags = [1000 * median(_boundary_errors(task, "dev")) for task in tasks]
+    yield mean_row(f"{case}: lag of boundaries", lags, "ms", seeds)
+    errors = [
+        [abs(1000 * error - lag) for error in _boundary_errors(task, "test")]
+        for task, lag in zip(tasks, lags, strict=True)
+    ]
     for name, average in (("mean", mean), ("median", median)):
         found = [average(each) for each in errors]
         yield mean_row(f"{case}: {name} error of boundaries", found, "ms", seeds)
@@ -69,17 +78,17 @@ def _boundary_rows(
         yield mean_row(f"{case}: boundaries within {limit} ms", shares, "%", seeds)
 
 
-def _boundary_errors(task: Transcription) -> list[float]:
-    """Return the distance, in milliseconds, between the middle of each pause and its estimate: the middle between the
-    spans of the digits before and after it.
+def _boundary_errors(task: Transcription, part: str) -> list[float]:
+    """Return the time, in seconds, from the middle of each pause to its estimate: the middle between the spans of the digits
+    before and after it.
     """
     errors = list[float]()
-    file = Path(spoken_digits.part("test").paths[0])
+    file = Path(spoken_digits.part(part).paths[0])
     for line in file.read_text(encoding="utf-8").splitlines():
         name, text, joins = line.split("\t")
         known = [tuple(map(float, span.split("-"))) for span in joins.split()]
         found = task.spans(Example(str(file.parent / name), text))
         pairs = zip(pairwise(known), pairwise(found), strict=True)
         for ((_, end), (start, _)), (before, after) in pairs:
-            errors.append(1000 * abs((end + start) / 2 - (before.end + after.start) / 2))
+            errors.append((before.end + after.start) / 2 - (end + start) / 2)
     return errors
