@@ -233,6 +233,17 @@ def digests(paths: Iterable[Path], folder: Path) -> dict[str, str]:
     return {str(path.relative_to(folder)): digest(path) for path in paths}
 
 
+def folder_digests(folders: Iterable[Path], pattern: str, root: Path) -> dict[str, str]:
+    """Return one sha256 for each folder: of the lines `sha256  name` of its files that match, sorted by name."""
+    found = dict[str, str]()
+    for folder in folders:
+        names = sorted(path.relative_to(folder).as_posix() for path in folder.rglob(pattern))
+        lines = "".join(f"{digest(folder / name)}  {name}\n" for name in names)
+        name = f"{folder.relative_to(root)}/**/{pattern}"
+        found[name] = hashlib.sha256(lines.encode()).hexdigest()
+    return found
+
+
 def _row(content: Any) -> Row:
     if isinstance(content, dict):
         content = {"kind": None, "source": None} | content

@@ -7,7 +7,6 @@ middle of a pause to its estimate; errors on the test strings are those after su
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from statistics import mean, median
@@ -20,8 +19,8 @@ from foveal.tasks import AbstractTask, Transcription
 from recipes import spoken_digits
 
 from ..records._fitting import Cost, fitted
-from ..results import Results, Row, digests
-from ._comparison import mean_row, spec_of
+from ..results import Row, folder_digests
+from ._comparison import mean_row, spec_of, update
 
 NAME = "spoken_digits"
 PARTS = {"test": "new speakers", "shift": "other corpus"}
@@ -36,10 +35,10 @@ def score(cases: Sequence[str], seeds: Sequence[int], runs: Path, results: Path)
         if folders:
             specs[case] = spec_of(spoken_digits.recipe(case))
             rows += _rows(case, folders, seeds)
-    made = Results.here(f"python -m benchmarks.lectures score {NAME}")
-    files = sorted((data_folder() / "audio_digits").rglob("*.flac"))
-    data = digests(files, data_folder())
-    replace(made.with_rows(rows), data=data, spec=specs).save(results / f"{NAME}.json")
+    root = data_folder()
+    folders = [root / "audio_digits" / corpus for corpus in ("audiomnist", "fsdd")]
+    data = folder_digests(folders, "*.flac", root)
+    update(results / f"{NAME}.json", NAME, rows, data=data, spec=specs)
 
 
 def _rows(case: str, folders: Sequence[Path], seeds: Sequence[int]) -> Iterator[Row]:
