@@ -67,7 +67,7 @@ CELLS: dict[str, Literal["lstm"] | NTMCellSpec | LieAccessCellSpec] = {
 }
 CASES = (
     *(f"{task}_{attention}" for task in TASKS for attention in ATTENTIONS),
-    *(f"copy_{cell}" for cell in CELLS if cell != "lie"),  # `copy_lie` is the experiment lie_access
+    *(f"copy_{cell}" for cell in CELLS),
     *(f"sort_{output}" for output in OUTPUTS),
 )
 STEPS = {"copy": 5000, "repeat": 3000, "recall": 2500, "dots": 2500, "sort": 3000}

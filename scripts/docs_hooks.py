@@ -51,10 +51,6 @@ SHOWN_MARKER = re.compile(r"^<!-- shown: ([a-z0-9_]+) ([a-z0-9_]+) -->$", re.MUL
 PREDICTIONS_MARKER = re.compile(
     r"^<!-- predictions: ([a-z0-9_]+); ([A-Za-z0-9 ]+) -->$", re.MULTILINE
 )
-SCORED_MARKER = re.compile(
-    r"^<!-- scored: ([a-z0-9_]+)(?:; ([a-z0-9_]+))? -->\n(.*?)^<!-- end scored -->$",
-    re.MULTILINE | re.DOTALL,
-)
 TEXTS_MARKER = re.compile(r"^<!-- texts: ([a-z0-9_]+) -->$", re.MULTILINE)
 FORMULA = re.compile(r'<(?:div|span) class="arithmatex"')
 EXPORTS_MARKER = re.compile(
@@ -71,6 +67,7 @@ from docs_dynamics import DYNAMICS  # noqa: E402
 from docs_pictures import PICTURES  # noqa: E402
 from docs_predictions import predictions  # noqa: E402
 from docs_records import drawings, mistakes, origin, record, slices  # noqa: E402
+from docs_scored import scored_only  # noqa: E402
 from docs_shown import shown, shown_drawings  # noqa: E402
 from docs_units import UNITS, unit_captions  # noqa: E402
 from docs_views import CAPTIONS, GALLERY_VIEWS, PAGES  # noqa: E402
@@ -268,15 +265,6 @@ def predictions_part(experiment: str, model: str, page: str) -> str:
         return f"*{model} has not been scored.*"
 
 
-def scored_part(name: str, beginning: str | None, text: str) -> str:
-    """The text, if the results file exists and has rows that begin so; nothing before the first scoring."""
-    path = ROOT / "results" / f"{name}.json"
-    if not path.exists():
-        return ""
-    rows = json.loads(path.read_text(encoding="utf-8"))["rows"]
-    return text if any(row["name"].startswith(beginning or "") for row in rows) else ""
-
-
 def texts(name: str, page: str) -> str:
     """Sampled texts of every case, each under its temperature; a warning and a sentence if there are none."""
     path = ROOT / "results/texts" / f"{name}.json"
@@ -304,7 +292,7 @@ def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
     source = page.file.src_uri
     if (folder := source.partition("/")[0]) in SEARCH_BOOSTS:
         page.meta.setdefault("search", {"boost": SEARCH_BOOSTS[folder]})
-    markdown = SCORED_MARKER.sub(lambda match: scored_part(*match.groups()), markdown)
+    markdown = scored_only(markdown, ROOT / "results")
     markdown = TEXTS_MARKER.sub(lambda match: texts(match[1], source), markdown)
     markdown = RESULTS_MARKER.sub(lambda match: results_table(match[1], match[2], source), markdown)
     markdown = AUDIT_MARKER.sub(lambda _: audited_packages(), markdown)

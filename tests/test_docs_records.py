@@ -20,15 +20,13 @@ from benchmarks.results import Results
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).resolve().parent.parent
+with pytest.MonkeyPatch.context() as patch:
+    patch.syspath_prepend(str(ROOT / "scripts"))
+    scored_only = import_module("docs_scored").scored_only
 PAGES = "\n".join(
-    path.read_text(encoding="utf-8") for path in sorted((ROOT / "docs/records").glob("*.md"))
+    scored_only(path.read_text(encoding="utf-8"), ROOT / "results")
+    for path in sorted((ROOT / "docs/records").glob("*.md"))
 )
-# The site leaves out a part whose experiment is not scored yet.
-for part, experiment in re.findall(
-    r"(^<!-- scored: (\w+) -->$.*?^<!-- end scored -->$)", PAGES, re.MULTILINE | re.DOTALL
-):
-    if not (ROOT / f"results/{experiment}.json").exists():
-        PAGES = PAGES.replace(part, "")
 SHOWN, WITH_MISTAKES = (
     re.findall(rf"^<!-- {part}: (\w+) -->$", PAGES, re.MULTILINE) for part in ("record", "mistakes")
 )

@@ -56,7 +56,6 @@ from . import (
     _facts,
     _formulas,
     _hypotheses,
-    _lie_access,
     _memory,
     _self_attention_lm,
     _sentence_trees,
@@ -105,7 +104,6 @@ EXPERIMENTS = {
     _entailment.NAME: Experiment(entailment.recipe, entailment.CASES, (1, 2, 3), _entailment.score),
     _cloze.NAME: Experiment(cloze.recipe, cloze.CASES, (1, 2, 3), _cloze.score),
     _hypotheses.NAME: Experiment(hypotheses.recipe, hypotheses.CASES, (1, 2, 3), _hypotheses.score),
-    _lie_access.NAME: Experiment(memory.recipe, _lie_access.CASES, (1, 2, 3), _lie_access.score),
     _memory.NAME: Experiment(memory.recipe, memory.CASES, (1, 2, 3), _memory.score),
     _en_fr.NAME: Experiment(en_fr.recipe, en_fr.CASES, (1, 2, 3), _en_fr.score),
     _side_by_side.NAME: Experiment(

@@ -24,7 +24,7 @@ from foveal.networks import CellState, NTMCell, TextEncoder
 from foveal.tasks import Tagging
 from recipes import memory
 
-from ..records._fitting import COST, folder_of
+from ..records._fitting import COST, Cost, folder_of
 from ..results import Row
 from ._comparison import UNIT, mean_row, spec_of, update
 from ._shown import Shown, save_shown
@@ -44,12 +44,15 @@ def score(cases: Sequence[str], seeds: Sequence[int], runs: Path, results: Path)
         folders = {seed: path for seed, path in folders.items() if (path / COST).exists()}
         if not folders:
             continue
+        name, fitted = case.replace("_", ", "), tuple(folders)
         for length in LENGTHS:
             examples = tests(case, length)
             values = [right(folder, examples) for folder in folders.values()]
-            name = f"{case.replace('_', ', ')}: {length}"
-            rows.append(mean_row(name, values, UNIT, tuple(folders), AIMS.get((case, length))))
-            print(name, values, flush=True)
+            aim = AIMS.get((case, length))
+            rows.append(mean_row(f"{name}: {length}", values, UNIT, fitted, aim))
+            print(rows[-1].name, values, flush=True)
+        minutes = [Cost.load(folder).processor_minutes for folder in folders.values()]
+        rows.append(mean_row(f"{name}: CPU minutes", minutes, "min", fitted))
         specs[case] = spec_of(memory.recipe(case))
         shown = list(_shown(case, next(iter(folders.values()))))
         if shown:

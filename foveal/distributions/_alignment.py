@@ -131,10 +131,10 @@ class Alignment(AbstractDistribution):
         """Build the CTC alignment: frames emit the labels, with repeats and blanks.
 
         `log_partition()` is the log-likelihood of the labels, the negative of
-        `torch.nn.functional.ctc_loss`; `inference.ctc_log_partition` computes it faster. The source items are the T frames; the target items are the
-        2 L + 1 states blank, label, blank, ..., label, blank. A frame is emitted by the state that the
-        path stays in (skip source) or leaves (match); the path leaves an optional blank without
-        emission by a skip of target. With `m = marginals()`, the probability that state s emits
+        `torch.nn.functional.ctc_loss`; `inference.ctc_log_partition` computes it faster. The source
+        items are the T frames; the target items are the 2 L + 1 states blank, label, blank, ..., label,
+        blank. A frame is emitted by the state that the path stays in (skip source) or leaves (match);
+        the path leaves an optional blank without emission by a skip of target. With `m = marginals()`, the probability that state s emits
         frame t is therefore `m[..., 1:, :-1, 1] + m[..., 1:, 1:, 0]`.
 
         Args:

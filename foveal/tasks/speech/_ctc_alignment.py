@@ -4,7 +4,7 @@ r"""Alignments of the tokens of a text with the positions of a recording, by CTC
     confidence  = mean over s in the span of p(path_s)
     p(s, l | y) = sum over paths that spell y and emit label l at s of p(path) / p(y)
 
-The confidence does not assume that the text is right, so it is low for a word that was not said. The posterior p(s, l | y)
+The confidence does not assume that the text is right, so it is low for a word that the recording does not contain. The posterior p(s, l | y)
 does assume it.
 
 Axes: S positions, W tokens, L labels.
