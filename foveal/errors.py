@@ -13,6 +13,7 @@
     │   └── ImageError        an image, or a clip, that cannot be used
     ├── CheckpointError       a checkpoint that is incomplete, changed or from another run
     ├── BundleError           a bundle that is incomplete, changed or from another version
+    ├── ExportError           a model without an export, or an export that answers differently
     └── NonFiniteError        a score, a loss or a gradient that is not a finite number
 
 Each exception also derives from the closest built-in exception, so `except ValueError` works too.
@@ -75,6 +76,10 @@ class CheckpointError(FovealError, ValueError):
 
 class BundleError(FovealError, ValueError):
     """A bundle that is incomplete, changed or from another version."""
+
+
+class ExportError(FovealError, ValueError):
+    """A model that cannot be exported, or an export that does not answer like its model."""
 
 
 class NonFiniteError(FovealError, FloatingPointError):

@@ -1,0 +1,1 @@
+"""Export: a trained model as ONNX graphs and plain files, which run without torch."""

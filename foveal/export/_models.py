@@ -1,0 +1,69 @@
+"""The graph of a whole task, by its spec.
+
+Axes: B items, S positions.
+"""
+
+from functools import singledispatch
+
+
+from ..errors import ExportError
+from ..tasks import TransductionSpec
+from ..tasks._specs import TaskSpec
+from ._decoders import decoder_graph
+from ._encoders import emit_encoder, lengths_mask
+from ._graph import INT32, INT64, Graph
+from ._memory import Source
+from ._recurrent_decoders import copies_of
+from ._refusal import refusal
+from ._search import emit_search, search_settings
+from ._weights import Weights
+
+
+@singledispatch
+def task_graph(spec: TaskSpec, weights: Weights) -> Graph:
+    """Return the graph of a task: inputs in, answers out.
+
+    Args:
+        spec: Spec of the task.
+        weights: Weights of the model.
+
+    Returns:
+        The graph.
+
+    Raises:
+        ExportError: A part of the model has no graph.
+    """
+    del weights
+    raise refusal("task", spec)
+
+
+@task_graph.register
+def _(spec: TransductionSpec, weights: Weights) -> Graph:
+    _check_search(spec.prediction.no_repeat_ngram)
+    if spec.model.reads_documents:
+        raise refusal("encoder", spec.model.encoder)
+    graph = Graph("search")
+    source = text_source(graph)
+    settings = search_settings(graph)
+    memory = emit_encoder(spec.model.encoder, weights.at("encoder"), source)
+    decoder = decoder_graph(spec.model.decoder, weights.at("decoder"))
+    if spec.model.decoder.copies:
+        # Source and target share their ids; those of features follow.
+        memory = memory._replace(tokens=copies_of(source.tokens, decoder.num_tokens))
+    emit_search(graph, decoder, memory, settings)
+    return graph
+
+
+def text_source(graph: Graph) -> Source:
+    """Declare the inputs of a text."""
+    tokens = graph.input("tokens", INT64, ["B", "S"])
+    lengths = graph.input("lengths", INT32, ["B"])
+    return Source(tokens, lengths, lengths_mask(lengths, tokens))
+
+
+def _check_search(no_repeat_ngram: int) -> None:
+    if no_repeat_ngram:
+        raise ExportError(
+            f"prediction.no_repeat_ngram has no export yet, expected 0, got {no_repeat_ngram}. Set it to 0: "
+            f"--set prediction.no_repeat_ngram=0."
+        )
