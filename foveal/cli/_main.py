@@ -28,6 +28,7 @@ COMMANDS = {
     "evaluate": "score a model on files with targets",
     "predict": "predict an answer for every line of a file or of the standard input",
     "bulk": "predict many files into a folder; a restart computes only the missing ones",
+    "export": "export a model to a folder that runs without torch",
     "serve": "serve one or more models over HTTP",
     "explore": "query and inspect one or two models in the browser",
     "report": "write the report of a run: curves, scores, mistakes, findings",

@@ -1,1 +1,26 @@
-"""Export: a trained model as ONNX graphs and plain files, which run without torch."""
+"""Export: a trained model as an ONNX graph and plain files, which run without torch.
+
+`export_bundle` writes the folder, and `foveal.runtime`, also published as `foveal-runtime`, runs it. The graph is built
+from the spec and the weights of a bundle, part by part; nothing is traced. A part of your own gets a graph with
+`attention_graph.register` and the like.
+"""
+
+from ._attentions import AttentionGraph as AttentionGraph, attention_graph as attention_graph
+from ._decoders import decoder_graph as decoder_graph
+from ._decoding_steps import (
+    DecoderGraph as DecoderGraph,
+    Started as Started,
+    Stepped as Stepped,
+)
+from ._encoders import emit_encoder as emit_encoder
+from ._folder import (
+    Exported as Exported,
+    ExportOptions as ExportOptions,
+    export_bundle as export_bundle,
+)
+from ._graph import Graph as Graph, Value as Value, op as op
+from ._memory import MemoryGraph as MemoryGraph, Source as Source
+from ._models import task_graph as task_graph
+from ._scorers import ScorerGraph as ScorerGraph, scorer_graph as scorer_graph
+from ._settings import task_settings as task_settings
+from ._weights import Weights as Weights

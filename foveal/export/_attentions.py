@@ -125,9 +125,7 @@ def _sparsemax(scores: Value, query: Value, real: Value) -> Value:
     return op("Relu", scores - (total - 1.0) / number)
 
 
-def _near_place(
-    weights: Weights, window: float, scores: Value, query: Value, real: Value
-) -> Value:
+def _near_place(weights: Weights, window: float, scores: Value, query: Value, real: Value) -> Value:
     """Return the softmax around the position that the query predicts."""
     hidden = op("Tanh", linear(query, weights["0.weight"]))
     share = op("Sigmoid", linear(hidden, weights["2.weight"]))  # (N, Q, 1)

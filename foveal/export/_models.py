@@ -5,7 +5,6 @@ Axes: B items, S positions.
 
 from functools import singledispatch
 
-
 from ..errors import ExportError
 from ..tasks import TransductionSpec
 from ..tasks._specs import TaskSpec

@@ -60,9 +60,7 @@ def copied(
     generated = op("Max", log_probs - op("Softplus", -gate), _LEAST)
     empty = op("Concat", op("Shape", read, end=2), axes(num_tokens), axis=0)
     index = op("Expand", unsqueeze(source, 1), op("Shape", read))
-    pointed = op(
-        "ScatterElements", op("Expand", 0.0, empty), index, read, axis=2, reduction="add"
-    )
+    pointed = op("ScatterElements", op("Expand", 0.0, empty), index, read, axis=2, reduction="add")
     pointed = op("Max", op("Log", pointed) - op("Softplus", gate), _LEAST)
     highest = op("Max", generated, pointed)
     total = op("Exp", generated - highest) + op("Exp", pointed - highest)

@@ -46,7 +46,7 @@ def cell_kind(spec: AbstractRecurrentSpec, owner: str) -> str:
     return kind
 
 
-class Sequence_(NamedTuple):
+class Encoded(NamedTuple):
     """The outputs of the top layer over a sequence, 0 on padding, and its last hidden state."""
 
     outputs: Value  # (B, S, H)
@@ -63,7 +63,7 @@ def emit_stack(
     bidirectional: bool,
     initial: Weights | None = None,
     owner: str = "encoder",
-) -> Sequence_:
+) -> Encoded:
     """Run all layers of a stack over padded sequences.
 
     Args:
@@ -92,7 +92,7 @@ def emit_stack(
         first = None if initial is None else _first_states(initial, number, kind)
         outputs, last = _layer(spec, kind, layer, reads, lengths, bidirectional, first)
         below = _joined(spec, number, below, outputs, weights, bidirectional)
-    return Sequence_(below, last)
+    return Encoded(below, last)
 
 
 def _layer(

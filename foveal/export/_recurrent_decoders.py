@@ -50,9 +50,7 @@ class RecurrentDecoderGraph(DecoderGraph):
             return None
         if self.spec.coverage or self.spec.shift:  # only softmax has them
             inner = weights.at("inner")
-            return AttentionGraph(
-                scorer_graph(spec.scorer, inner, self.spec.hidden_size), softmax
-            )
+            return AttentionGraph(scorer_graph(spec.scorer, inner, self.spec.hidden_size), softmax)
         return attention_graph(spec, weights, self.spec.hidden_size)
 
     @property
@@ -117,18 +115,14 @@ class RecurrentDecoderGraph(DecoderGraph):
             vectors = op("ReduceMax", pairs, axes(-1), keepdims=0)
         return self._predicted(vectors, weights, kept, state, after)
 
-    def _read(
-        self, query: Value, kept: Mapping[str, Value], state: Mapping[str, Value]
-    ) -> Value:
+    def _read(self, query: Value, kept: Mapping[str, Value], state: Mapping[str, Value]) -> Value:
         """Return the attention weights `(B, K, S)`."""
         assert self._attention is not None
         scores = self._attention.scorer.scores(query, kept["keys"])
         own = self.weights.at("attention.scorer")
         if self.spec.shift:
             head = linear(query, own["head.weight"], own["head.bias"])
-            return shifted(
-                scores, head, state["history"], query, kept["real"], self.spec.shift
-            )
+            return shifted(scores, head, state["history"], query, kept["real"], self.spec.shift)
         if self.spec.coverage:
             scores = scores + state["history"] * own["weight"]
         return self._attention.distribute(scores, query, kept["real"])

@@ -75,7 +75,7 @@ def _(spec: LinearSpec, weights: Weights, query_size: int) -> ScorerGraph:
 @final
 @dataclass(frozen=True)
 class _Dot(ScorerGraph):
-    """score = scale * q . k"""
+    """score = scale * q . k."""
 
     scale: float
 
@@ -91,7 +91,7 @@ class _Dot(ScorerGraph):
 @final
 @dataclass(frozen=True)
 class _Bilinear(ScorerGraph):
-    """score = scale * q W k"""
+    """score = scale * q W k."""
 
     weights: Weights
     scale: float
@@ -109,7 +109,7 @@ class _Bilinear(ScorerGraph):
 @final
 @dataclass(frozen=True)
 class _Additive(ScorerGraph):
-    """score = v . tanh(W q + U k + b)"""
+    """score = v . tanh(W q + U k + b)."""
 
     weights: Weights
 
@@ -128,7 +128,7 @@ class _Additive(ScorerGraph):
 @final
 @dataclass(frozen=True)
 class _Linear(ScorerGraph):
-    """score = w . [q; k]"""
+    """score = w . [q; k]."""
 
     weights: Weights
 

@@ -98,9 +98,7 @@ def _divisor(length: Value, alpha: Value) -> Value:
     return op("Pow", (length + 5.0) / 6.0, alpha)
 
 
-def _loop(
-    graph: Graph, decoder: DecoderGraph, memory: MemoryGraph, settings: Settings
-) -> _Journal:
+def _loop(graph: Graph, decoder: DecoderGraph, memory: MemoryGraph, settings: Settings) -> _Journal:
     """Run the steps of the search."""
     limits, beam_size = settings.limits, settings.beam_size
     kept, first = decoder.start(memory)
@@ -166,9 +164,7 @@ def _continued(
     no_end = op("Or", op("Less", ending, worst), unsqueeze(was["done"], 1))
     length = op("Cast", now, to=FLOAT)
     ended = op("Where", no_end, _NEVER, ending / _divisor(length, settings.length_penalty))
-    pool, _ = ops(
-        "TopK", op("Concat", was["pool"], ended, axis=1), beam_size, outputs=2, axis=1
-    )
+    pool, _ = ops("TopK", op("Concat", was["pool"], ended, axis=1), beam_size, outputs=2, axis=1)
     parents, tokens = op("Div", chosen, num_tokens), op("Mod", chosen, num_tokens)
     token_log_probs = op("GatherElements", op("Flatten", log_probs, axis=1), chosen, axis=1)
     bound = _divisor(op("Cast", settings.limits, to=FLOAT), settings.length_penalty)

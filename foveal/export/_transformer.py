@@ -91,9 +91,7 @@ def emit_layers(
 
 def layer_norm(rows: Value, weights: Weights) -> Value:
     """Normalize the vectors along their last axis."""
-    return op(
-        "LayerNormalization", rows, weights["weight"], weights["bias"], axis=-1, epsilon=1e-5
-    )
+    return op("LayerNormalization", rows, weights["weight"], weights["bias"], axis=-1, epsilon=1e-5)
 
 
 def fed_forward(rows: Value, weights: Weights) -> Value:

@@ -23,9 +23,14 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from ..errors import DataError
+from ..runtime._calibration import (
+    Scaling as Scaling,
+    calibrated,
+    log_softmax,
+    softmax,
+    with_rest,
+)
 
-# Sums of probabilities in float32 are accurate to about this value, so the remaining probability is at least this.
-_LEAST_REST = 1e-6
 # Standard deviations of the prior of 1/T around 1 and of b around 0. The prior matters if there is little data:
 # without it, a model without errors on the validation set would always get confidence 1.
 _PRIOR_SHARPNESS, _PRIOR_OTHERS = 1.0, 3.0
@@ -35,20 +40,6 @@ NONE_OF_THESE = -1
 # Accepted values when a calibration is loaded. Fitting keeps 1/T above 0.05 and, by its prior, b near 0; the number
 # of scalings is at most the number of candidates of a search.
 _TEMPERATURES, _MOST_OTHERS, _MOST_SCALINGS = (1e-3, 1e3), 1e3, 10_000
-
-
-@dataclass(frozen=True, kw_only=True)
-class Scaling:
-    """The parameters T and b for lists of one length."""
-
-    temperature: float = 1.0
-    others: float | None = 0.0  # b; None if the candidates are complete
-
-    def probabilities(self, log_probs: Float[np.ndarray, "N n"]) -> Float[np.ndarray, "N n+1"]:
-        """Compute the probability that each candidate is correct and, in the last column, that none is."""
-        logits = _with_rest(log_probs, complete=self.others is None) / self.temperature
-        logits[:, -1] += self.others or 0.0
-        return _softmax(logits)
 
 
 @dataclass(frozen=True)
@@ -72,13 +63,7 @@ class Calibration:
         Returns:
             Calibrated probabilities of the candidates, between 0 and 1.
         """
-        if self.scalings[0].others is None:
-            return self.scalings[0].probabilities(log_probs)[:, :-1]
-        size = min(log_probs.shape[1], len(self.scalings))
-        first, after = log_probs[:, :size], log_probs[:, size:]
-        scaled = self.scalings[size - 1].probabilities(first)
-        share = np.minimum(np.exp(after - _with_rest(first, complete=False)[:, -1:]), 1.0)
-        return np.concatenate([scaled[:, :-1], scaled[:, -1:] * share], 1)
+        return calibrated(self.scalings, log_probs)
 
     def to_data(self) -> list[dict[str, float | None]]:
         """Convert to data for JSON.
@@ -143,7 +128,7 @@ def _fit(
     log_probs: Float[np.ndarray, "N n"], right: Int[np.ndarray, " N"], *, complete: bool
 ) -> Scaling:
     """Minimize the loss, which is convex in 1/T and b, with Newton's method."""
-    features = _with_rest(log_probs, complete=complete)
+    features = with_rest(log_probs, complete=complete)
     is_rest = np.zeros(features.shape[1])
     is_rest[-1] = 0.0 if complete else 1.0
     chosen = np.where(right == NONE_OF_THESE, features.shape[1] - 1, right)
@@ -154,7 +139,7 @@ def _fit(
 
     def loss(at: Float[np.ndarray, " 2"]) -> float:
         logits = np.where(real, at[0] * finite + at[1] * is_rest, -np.inf)
-        picked = _log_softmax(logits)[np.arange(len(chosen)), chosen]
+        picked = log_softmax(logits)[np.arange(len(chosen)), chosen]
         return float(-picked.sum() + precision @ (at - [1.0, 0.0]) ** 2 / 2)
 
     for _ in range(_NEWTON_STEPS):
@@ -185,7 +170,7 @@ def _newton_step(
     under the probabilities at this point.
     """
     logits = np.where(real, point[0] * features + point[1] * is_rest, -np.inf)
-    weights = _softmax(logits)
+    weights = softmax(logits)
     statistics = np.stack([features, np.broadcast_to(is_rest, features.shape)], -1)
     mean = np.einsum("nm,nmk->nk", weights, statistics)
     seen = statistics[np.arange(len(chosen)), chosen]
@@ -218,19 +203,3 @@ def _scaling(data: Any) -> Scaling:
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def _with_rest(log_probs: Float[np.ndarray, "N n"], *, complete: bool) -> Float[np.ndarray, "N m"]:
-    """Append the log-probability of all other outputs; -inf if there are no others."""
-    log_probs = np.asarray(log_probs, np.float64)
-    left = np.maximum(1 - np.exp(log_probs).sum(1, keepdims=True), _LEAST_REST)
-    rest = np.full_like(left, -np.inf) if complete else np.log(left)
-    return np.concatenate([log_probs, rest], 1)
-
-
-def _log_softmax(logits: Float[np.ndarray, "N m"]) -> Float[np.ndarray, "N m"]:
-    return logits - np.logaddexp.reduce(logits, axis=1, keepdims=True)
-
-
-def _softmax(logits: Float[np.ndarray, "N m"]) -> Float[np.ndarray, "N m"]:
-    return np.exp(_log_softmax(logits))

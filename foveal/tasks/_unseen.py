@@ -10,9 +10,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import final
 
-from ..data import END, Example, Vocabulary
-from ..data.vocabularies._vocabulary import UNKNOWN
+from ..data import Example, Vocabulary
 from ..errors import DataError
+from ..runtime._vocabulary import tokens_with_slots, unseen_slots, with_slots
 
 
 @final
@@ -37,33 +37,20 @@ class UnseenTokens:
 
     def slots(self, source: Sequence[str]) -> dict[str, int]:
         """Give an id to each of the first different unseen tokens of a source."""
-        unseen = dict.fromkeys(token for token in source if token not in self.vocabulary)
-        numbers = range(len(self.vocabulary), len(self))
-        return dict(zip(unseen, numbers, strict=False))
+        return unseen_slots(source, self.vocabulary, len(self.vocabulary), self.num_slots)
 
     def encode(self, tokens: Iterable[str], slots: Mapping[str, int]) -> list[int]:
         """Convert tokens to ids; a token in neither vocabulary nor slots is unknown."""
         if not slots:  # also for every example of a model that does not copy
             return self.vocabulary.encode(tokens)
         tokens = list(tokens)
-        numbers = self.vocabulary.encode(tokens)
-        return [slots.get(token, number) for token, number in zip(tokens, numbers, strict=True)]
+        return with_slots(self.vocabulary.encode(tokens), tokens, slots)
 
     def decode(self, numbers: Iterable[int], slots: Mapping[str, int]) -> list[str]:
         """Convert ids to tokens, up to the first end token; an empty slot is unknown."""
         if not self.num_slots:
             return self.vocabulary.decode(numbers)
-        names = {number: token for token, number in slots.items()}
-        found = list[str]()
-        for number in numbers:
-            if number == END:
-                break
-            if number in names:
-                found.append(names[number])
-            else:
-                is_empty = number >= len(self.vocabulary)
-                found += self.vocabulary.decode([UNKNOWN if is_empty else number])
-        return found
+        return tokens_with_slots(numbers, self.vocabulary.tokens, slots)
 
 
 def check_pointed(example: Example, source: Sequence[str], target: Sequence[str]) -> None:

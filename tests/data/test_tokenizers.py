@@ -17,7 +17,7 @@ from foveal.data import (
     Vocabulary,
     WhitespaceSpec,
 )
-from foveal.data.tokenizers._tokenizers import _ARE_MARKED_LETTERS
+from foveal.runtime._text import _ARE_MARKED_LETTERS
 from foveal.data.vocabularies._vocabulary import PADDING, UNKNOWN, Labels
 from foveal.errors import DataError, SpecError
 

@@ -13,83 +13,31 @@ whitespace, and up to differences that TeX ignores for latex.
 
 import functools
 import re
-import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias, final
+from typing import Literal, final
 
 import regex
 from typing_extensions import override
 
+from ...runtime._text import (
+    NormalForm as NormalForm,
+    characters,
+    features,
+    graphemes as graphemes,
+    normalized as normalized,
+    pieces as pieces,
+)
 from ...specs import setting
 from ._base import AbstractTokenizerSpec
 from ._latex import as_handwritten, with_canonical_braces
 from ._sentencepiece import SentencePieceSpec
 
-NormalForm: TypeAlias = Literal["none", "NFC", "NFD", "NFKC", "NFKD"]
 ABOUT_FORM = "Unicode normalization form of the text; none: no normalization"
-
-_GRAPHEMES: Callable[[str], list[str]] = regex.compile(r"\X").findall
-# \X takes a microsecond for each character. Each of these letters (Latin, IPA, Greek, Cyrillic, Armenian,
-# Hebrew, Arabic, kana, Han, Hangul syllables) is a grapheme, together with the combining marks after it.
-_MARK = "\u0300-\u036f"
-_LETTERS = (
-    " -~\u00a0-\u00ac\u00ae-\u02ff\u0370-\u0482\u048a-\u0590\u05d0-\u05ea\u0620-\u064a"
-    "\u3000-\u3029\u3031-\u3096\u30a0-\u30ff\u4e00-\u9fff\uac00-\ud7a3"
-)
-_ARE_LETTERS = re.compile(f"[{_LETTERS}]*").fullmatch
-_ARE_MARKED_LETTERS = re.compile(f"[{_LETTERS}{_MARK}]*").fullmatch
-_MARKED_LETTERS = re.compile(f".[{_MARK}]*").findall
-# No-break spaces do not separate tokens: CoNLL-U has words with a space inside.
-_NO_BREAK = "\u00a0\u2007\u202f"
-_HAS_NO_BREAK = re.compile(f"[{_NO_BREAK}]").search
-_PIECES: Callable[[str], list[str]] = regex.compile(
-    rf"[^\s\x1c-\x1f--[{_NO_BREAK}]]+", regex.V1
-).findall
-
 
 _LATEX: Callable[[str], list[str]] = re.compile(
     r"\\(?:(?:begin|end)\{[A-Za-z]+\*?\}|[A-Za-z]+\*?|.)|\S", re.DOTALL
 ).findall
-
-
-def graphemes(text: str) -> list[str]:
-    r"""Split a text into graphemes: a letter with its marks, a flag, a syllable.
-
-    Args:
-        text: Text to split.
-
-    Returns:
-        The graphemes, in order.
-
-    Examples:
-        >>> [len(grapheme) for grapheme in graphemes("ae\u0301")]
-        [1, 2]
-    """
-    if _ARE_LETTERS(text):
-        return list(text)
-    return _MARKED_LETTERS(text) if _ARE_MARKED_LETTERS(text) else _GRAPHEMES(text)
-
-
-def pieces(text: str) -> list[str]:
-    """Split a text on whitespace, except no-break spaces.
-
-    Args:
-        text: Text to split.
-
-    Returns:
-        The pieces without the whitespace between them.
-
-    Examples:
-        >>> pieces(" a  few\u00a0words ")
-        ['a', 'few\u00a0words']
-    """
-    return _PIECES(text) if _HAS_NO_BREAK(text) else text.split()
-
-
-def normalized(text: str, form: NormalForm) -> str:
-    """Convert a text to a Unicode normal form."""
-    return text if form == "none" else unicodedata.normalize(form, text)
 
 
 @final
@@ -116,11 +64,9 @@ class CharacterSpec(AbstractTokenizerSpec):
     @override
     def encode(self, text: str) -> list[str]:
         """Convert a text to tokens."""
-        if self.normalization != "none":
-            text = normalized(text, self.normalization)
-        if self.spaces == "drop":
-            text = "".join(text.split())
-        return list(text) if self.unit == "code_point" else graphemes(text)
+        return characters(
+            text, unit=self.unit, spaces=self.spaces, normalization=self.normalization
+        )
 
     @override
     def decode(self, tokens: Sequence[str]) -> str:
@@ -168,8 +114,7 @@ class FeaturesSpec(AbstractTokenizerSpec):
     @override
     def encode(self, text: str) -> list[str]:
         """Convert a text to tokens."""
-        parts = text.split(self.separator) if self.separator else [text]
-        return [part for part in map(str.strip, parts) if part]
+        return features(text, self.separator)
 
     @override
     def decode(self, tokens: Sequence[str]) -> str:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ...errors import DataError
+from ...runtime._sizes import length_limit
 from .._example import Example
 from ..tokenizers._tokenizers import TokenizerSpec
 from ._vocabulary import UNKNOWN, Labels, Vocabulary
@@ -24,7 +25,7 @@ class Lengths:
 
     def limit(self, source: int) -> int:
         """Return the maximum length of an output, including the end token: a fifth more than in the training set."""
-        return int(1.2 * (self.ratio * source + self.slack)) + 2
+        return length_limit(source, self.ratio, self.slack)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,26 +14,20 @@ from itertools import chain, islice
 from typing import Any
 
 from ...errors import DataError
-
-PADDING = 0
-UNKNOWN = 1
-BEGIN = 2
-"""The id of the token that begins a target sequence."""
-END = 3
-"""The id of the token that ends a target sequence."""
-NUM_SPECIAL = 4
-UNKNOWN_TEXT = "\N{REPLACEMENT CHARACTER}"
+from ...runtime._vocabulary import (
+    BEGIN as BEGIN,
+    END as END,
+    NUM_SPECIAL,
+    PADDING as PADDING,
+    UNKNOWN as UNKNOWN,
+    UNKNOWN_TEXT as UNKNOWN_TEXT,
+    Numbers,
+    tokens_of,
+)
 
 # Maximum number of distinct tokens that are counted, in about 100 MB. Beyond it, the rarest are dropped.
 MAX_COUNTED = 1_000_000
 _AT_ONCE = 100  # texts
-
-
-class _Numbers(dict[str, int]):
-    """Ids of tokens; the id of an unknown token is 1."""
-
-    def __missing__(self, token: str) -> int:
-        return UNKNOWN
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +45,11 @@ class Vocabulary:
     """
 
     tokens: tuple[str, ...]
-    _numbers: dict[str, int] = field(init=False, repr=False, compare=False)
+    _numbers: Numbers = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         numbers = _numbered(self.tokens, "Vocabulary", first=NUM_SPECIAL)
-        object.__setattr__(self, "_numbers", _Numbers(numbers))
+        object.__setattr__(self, "_numbers", Numbers(numbers))
 
     @classmethod
     def count(
@@ -127,15 +121,7 @@ class Vocabulary:
         Returns:
             The tokens; an unknown token is U+FFFD.
         """
-        tokens: list[str] = []
-        for number in numbers:
-            if number == END:
-                break
-            if number >= NUM_SPECIAL:
-                tokens.append(self.tokens[number - NUM_SPECIAL])
-            elif number == UNKNOWN:
-                tokens.append(UNKNOWN_TEXT)
-        return tokens
+        return tokens_of(numbers, self.tokens)
 
     def __len__(self) -> int:
         return NUM_SPECIAL + len(self.tokens)

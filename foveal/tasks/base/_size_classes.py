@@ -10,7 +10,7 @@ does not matter: see docs/decisions/0012.
 Axes: B examples, S positions, C positions of a size class.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeVar
 
 from jaxtyping import Bool, Int
@@ -19,10 +19,7 @@ from torch.nn.functional import pad
 
 from ...data import Example
 from ...masking import mask_from_lengths
-
-_LEAST = 8
-# Positions in a prediction batch: its states fit into the memory of any machine.
-_MOST_PLACES = 20_000
+from ...runtime._sizes import batched as batched, size_class as size_class
 
 Answer = TypeVar("Answer")
 
@@ -32,29 +29,6 @@ class Settled(NamedTuple):
 
     tokens: Int[Tensor, "B *C"]
     mask: Bool[Tensor, "B *C"]
-
-
-def size_class(size: int) -> int:
-    """Return the size to which a text of `size` tokens is padded for prediction: 8, 12, 16, 24, 32, ...
-
-    An answer depends on the other texts of its batch in the last bits, unless every text is padded to the same size in
-    every batch. All examples that a search is given have one size class.
-
-    Args:
-        size: Number of tokens.
-
-    Returns:
-        The smallest size class above `size`.
-
-    Examples:
-        >>> tuple(map(size_class, (0, 7, 8, 11, 12, 15, 16, 23, 24, 100)))
-        (8, 8, 12, 12, 16, 16, 24, 24, 32, 128)
-    """
-    places = _LEAST
-    while places <= size:
-        is_power = places & (places - 1) == 0
-        places = places * 3 // 2 if is_power else places * 4 // 3
-    return places
 
 
 def settled(tokens: Int[Tensor, "B S *rest"], mask: Bool[Tensor, "B S"]) -> Settled:
@@ -73,30 +47,6 @@ def settled_rows(words: Int[Tensor, "B n w"], mask: Bool[Tensor, "B n w"]) -> Se
     more = [size_class(size) - size for size in words.shape[:0:-1]]
     padding = (0, more[0], 0, more[1])
     return Settled(pad(words, padding), pad(mask, padding))
-
-
-def batched(sizes: Sequence[int], most: int) -> Iterator[list[int]]:
-    """Yield the indices of examples in batches of one size class, at most `most` in each, the largest first.
-
-    Args:
-        sizes: Number of tokens of each example.
-        most: Maximum number of examples in a batch.
-
-    Yields:
-        The indices of the examples of one batch.
-
-    Examples:
-        >>> list(batched([3, 20, 4, 21, 5], most=2))
-        [[1, 3], [0, 2], [4]]
-    """
-    order = sorted(range(len(sizes)), key=lambda n: -size_class(sizes[n]))
-    start = 0
-    while start < len(order):
-        places = size_class(sizes[order[start]])
-        room = max(1, min(most, _MOST_PLACES // places))
-        rows = [n for n in order[start : start + room] if size_class(sizes[n]) == places]
-        yield rows
-        start += len(rows)
 
 
 def answers_of(

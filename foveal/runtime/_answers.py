@@ -1,0 +1,40 @@
+"""What a model answers."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+
+class Candidate(NamedTuple):
+    """One answer of an n-best list."""
+
+    output: str
+    score: float  # the score that ranks answers
+    confidence: float  # the calibrated probability that the output is right
+
+
+@dataclass(frozen=True)
+class Attention:
+    """The weights with which each output token read the positions of the source."""
+
+    sources: tuple[str, ...]
+    targets: tuple[str, ...]
+    weights: tuple[tuple[float, ...], ...]  # a row for each target
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The answer to one input."""
+
+    output: str
+    score: float
+    confidence: float
+    nbest: tuple[Candidate, ...]  # best first, including the output
+    token_probabilities: tuple[float, ...] = ()  # of each token of the output
+    attention: Attention | None = None
+
+
+class Source(NamedTuple):
+    """One input: a text, and the features of the requested form, if the model reads some."""
+
+    text: str
+    features: str = ""
