@@ -24,7 +24,21 @@ from ..models import (
     SparsemaxSpec,
 )
 from ..models.parts._attention_specs import BaseAttentionSpec
-from ._graph import FLOAT, Graph, Value, axes, linear, op, ops, places, size, squeeze, unsqueeze
+from ._graph import (
+    FLOAT,
+    Graph,
+    Value,
+    axes,
+    linear,
+    log,
+    op,
+    ops,
+    places,
+    size,
+    softplus,
+    squeeze,
+    unsqueeze,
+)
 from ._memory import closed
 from ._refusal import refusal
 from ._scorers import ScorerGraph, scorer_graph
@@ -150,7 +164,7 @@ def _segments(
 
     def follow(x: Value, one: float, both: float, none: float, only: float) -> Value:
         """Return log(e^one + e^(x + both)) - log(e^none + e^(x + only))."""
-        read, skip = op("Softplus", x + (both - one)), op("Softplus", x + (only - none))
+        read, skip = softplus(x + (both - one)), softplus(x + (only - none))
         return read - skip + (one - none)
 
     sides = {"left": (t01, t11, t00, t10), "right": (t10, t11, t00, t01)}
@@ -216,7 +230,7 @@ def shifted(
         moved = some if moved is None else moved + some
     assert moved is not None
     some = op("Greater", moved, 1e-20)
-    logs = (1.0 + op("Softplus", sharpness)) * op("Log", op("Where", some, moved, 1.0))
+    logs = (1.0 + softplus(sharpness)) * log(op("Where", some, moved, 1.0))
     return softmax(op("Where", some, logs, float("-inf")), query, real)
 
 

@@ -170,6 +170,20 @@ def linear(values: Value, weight: np.ndarray, bias: np.ndarray | None = None) ->
     return product if bias is None else product + bias
 
 
+def log(value: Value) -> Value:
+    """Compute the logarithm of each element.
+
+    ONNX Runtime's operators Log and Softplus round the last elements of a tensor differently, so a result would depend on
+    the other items of the batch. The log-sum over an axis of size 1 does not.
+    """
+    return op("ReduceLogSum", op("Unsqueeze", value, axes(-1)), axes(-1), keepdims=0)
+
+
+def softplus(value: Value) -> Value:
+    """Compute log(1 + exp(x)), with the same result in every batch."""
+    return op("Relu", value) + log(1.0 + op("Exp", -op("Abs", value)))
+
+
 def axes(*numbers: int) -> np.ndarray:
     """Return axes, or any list of integers, as an input of a node."""
     return np.array(numbers, np.int64)

@@ -21,7 +21,7 @@ from typing_extensions import override
 from ..models import DecoderSpec, LatentHardSpec, LatentMonotoneSpec
 from ._advance import Advance
 from ._decoding_steps import DecoderGraph, Started, Stepped
-from ._graph import INT64, Value, axes, linear, op, places, size, squeeze, unsqueeze
+from ._graph import INT64, Value, axes, linear, log, op, places, size, squeeze, unsqueeze
 from ._memory import MemoryGraph, closed
 from ._outputs import output_table
 from ._scorers import ScorerGraph, scorer_graph
@@ -97,7 +97,7 @@ class LatentDecoderGraph(DecoderGraph):
         else:
             weights, probs = op("Softmax", scores, axis=-1), op("Softmax", found, axis=-1)
         mixed = squeeze(unsqueeze(weights, 2) @ probs, 2)
-        return Stepped(op("Log", op("Max", mixed, _LEAST)), weights, after)
+        return Stepped(log(op("Max", mixed, _LEAST)), weights, after)
 
     def _walked(
         self,

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from ._graph import Value, axes, op, size, unsqueeze
+from ._graph import Value, axes, op, size, squeeze, unsqueeze
 
 
 class Source(NamedTuple):
@@ -25,7 +25,8 @@ class MemoryGraph(NamedTuple):
 def mean_of(values: Value, real: Value) -> Value:
     """Return the mean of the values over the real positions `(B, V)`; 0 if there are none."""
     mask = op("Cast", real, to=1)
-    total = op("ReduceSum", values * unsqueeze(mask, 2), axes(1), keepdims=0)
+    # A product, because the order of the terms of ReduceSum depends on the number of items.
+    total = squeeze(unsqueeze(mask, 1) @ values, 1)
     return total / op("Max", op("ReduceSum", mask, axes(1), keepdims=1), 1.0)
 
 

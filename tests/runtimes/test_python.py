@@ -42,9 +42,9 @@ def copy(exported: Path, tmp_path: Path) -> Path:
 
 def test_the_wheel_answers_without_torch(exported: Path, tmp_path: Path) -> None:
     """The wheel is built from the sources of the library and put next to numpy and onnxruntime only."""
+    wheel_of = ["-m", "pip", "wheel", "-q", "--no-deps", "--no-build-isolation", "-w"]
     subprocess.run(
-        [sys.executable, *["-m", "pip", "wheel", "-q", "--no-deps", "--no-build-isolation", "-w"], tmp_path]
-        + [ROOT / "runtimes/python"],
+        [sys.executable, *wheel_of, tmp_path, ROOT / "runtimes/python"],
         check=True,
     )
     (wheel,) = tmp_path.glob("foveal_runtime-*.whl")
