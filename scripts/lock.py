@@ -27,7 +27,7 @@ from packaging.utils import canonicalize_name
 ROOT = Path(__file__).resolve().parent.parent
 BUILD = ("pip", "setuptools", "hatchling")  # build and install tools of CI
 TESTS = ("beartype", "hypothesis", "pytest", "pytest-timeout")  # tests of the core, without extras
-EXTRAS = "audio,client,hf,ray,serve,tensorboard,video"
+EXTRAS = "audio,client,export,hf,ray,serve,tensorboard,video"
 LOCKS: dict[str, tuple[tuple[str, ...], ...]] = {
     "requirements-ci-user.txt": ((".", *BUILD, *TESTS),),
     "requirements-ci.txt": (

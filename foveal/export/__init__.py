@@ -19,6 +19,12 @@ from ._folder import (
     export_bundle as export_bundle,
 )
 from ._graph import Graph as Graph, Value as Value, op as op
+from ._images import Images as Images, emit_image_encoder as emit_image_encoder
+from ._labels import (
+    Classified as Classified,
+    emit_classifier as emit_classifier,
+    emit_tagger as emit_tagger,
+)
 from ._memory import MemoryGraph as MemoryGraph, Source as Source
 from ._models import task_graph as task_graph
 from ._scorers import ScorerGraph as ScorerGraph, scorer_graph as scorer_graph

@@ -11,7 +11,7 @@ Axes: N items, Q queries, S positions, D width of a query.
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial, singledispatch
-from typing import final
+from typing import TypeAlias, final
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from ..models import (
     SoftmaxSpec,
     SparsemaxSpec,
 )
-from ..models.parts._attention_specs import BaseAttentionSpec
+from ..models.parts._attention_specs import AbstractSelfAttentionSpec, BaseAttentionSpec
 from ._graph import (
     FLOAT,
     Graph,
@@ -44,6 +44,7 @@ from ._refusal import refusal
 from ._scorers import ScorerGraph, scorer_graph
 from ._weights import Weights
 
+AnyAttentionSpec: TypeAlias = BaseAttentionSpec | AbstractSelfAttentionSpec
 # Maps scores (N, Q, S), queries (N, Q, D) and the mask of real positions (N, S) to weights (N, Q, S).
 Distribute = Callable[[Value, Value, Value], Value]
 
@@ -58,7 +59,7 @@ class AttentionGraph:
 
 
 @singledispatch
-def attention_graph(spec: BaseAttentionSpec, weights: Weights, query_size: int) -> AttentionGraph:
+def attention_graph(spec: AnyAttentionSpec, weights: Weights, query_size: int) -> AttentionGraph:
     """Return the graph of an attention; register a function for an attention of your own.
 
     Args:

@@ -84,8 +84,12 @@ def _(spec: TransformerEncoderSpec, weights: Weights, source: Source) -> MemoryG
 
 
 def _embedded(weights: Weights, source: Source) -> Value:
-    """Return the vectors of the tokens `(B, S, E)`."""
-    return op("Gather", weights["embedding.weight"], source.tokens)
+    """Return the vectors of the tokens `(B, S, E)`, joined with those of their spelling features."""
+    if source.spelling is None:
+        return op("Gather", weights["embedding.weight"], source.tokens)
+    words = op("Gather", weights["embedding.words.weight"], source.tokens)
+    features = op("Gather", weights["embedding.features.weight"], source.spelling)
+    return op("Concat", words, op("Reshape", features, axes(0, 0, -1)), axis=-1)
 
 
 def _convolved(

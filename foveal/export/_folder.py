@@ -35,6 +35,7 @@ from ._self_test import (
     answers_of_task,
     difference,
     num_equal,
+    portable,
 )
 from ._settings import about_data, task_settings, vocabulary_data
 from ._storage import Storage, stored
@@ -95,7 +96,8 @@ def export_bundle(
     bundle, out, options = Path(bundle), Path(out), options or ExportOptions()
     _check_out(out)
     task = load_bundle(bundle, also=options.also)
-    tested = [Example(each) if isinstance(each, str) else each for each in examples][:MOST_LINES]
+    given = [Example(each) if isinstance(each, str) else each for each in examples][:MOST_LINES]
+    tested = [portable(task, each) for each in given]
     files = exported_files(task, bundle, options)
     unfinished = out.with_name(out.name + _UNFINISHED)
     if unfinished.exists():

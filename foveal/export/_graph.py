@@ -207,9 +207,3 @@ def size(value: Value, axis: int) -> Value:
 def places(value: Value, axis: int) -> Value:
     """Return 0, 1, 2, ... for each position of an axis."""
     return op("Range", 0, squeeze(size(value, axis), 0), 1)
-
-
-def filled(number: float | int | bool, *sizes: Value | np.ndarray) -> Value:
-    """Return a tensor of one number; each size is a list of integers."""
-    shape = op("Concat", *sizes, axis=0) if len(sizes) > 1 else sizes[0]
-    return op("Expand", number, shape)

@@ -11,6 +11,7 @@ class Source(NamedTuple):
     tokens: Value  # (B, S), 0 on padding
     lengths: Value  # (B), int32
     real: Value  # (B, S), True on real positions
+    spelling: Value | None = None  # (B, S, F), the spelling features of words
 
 
 class MemoryGraph(NamedTuple):

@@ -38,7 +38,7 @@ def task_graph(spec: TaskSpec, weights: Weights) -> Graph:
 
 @task_graph.register
 def _(spec: TransductionSpec, weights: Weights) -> Graph:
-    _check_search(spec.prediction.no_repeat_ngram)
+    check_search(spec.prediction.no_repeat_ngram)
     if spec.model.reads_documents:
         raise refusal("encoder", spec.model.encoder)
     graph = Graph("search")
@@ -60,7 +60,8 @@ def text_source(graph: Graph) -> Source:
     return Source(tokens, lengths, lengths_mask(lengths, tokens))
 
 
-def _check_search(no_repeat_ngram: int) -> None:
+def check_search(no_repeat_ngram: int) -> None:
+    """Raise `ExportError` for settings of a search that no graph has."""
     if no_repeat_ngram:
         raise ExportError(
             f"prediction.no_repeat_ngram has no export yet, expected 0, got {no_repeat_ngram}. Set it to 0: "

@@ -265,7 +265,6 @@ class StackStep:
             )
             memory = op("Sigmoid", f) * state[f"cell{number}"] + op("Sigmoid", i) * op("Tanh", g)
             hidden = op("Sigmoid", o) * op("Tanh", memory)
-        after[f"hidden{number}"] = hidden
-        if self.kind == "lstm":
             after[f"cell{number}"] = memory
+        after[f"hidden{number}"] = hidden
         return hidden

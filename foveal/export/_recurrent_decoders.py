@@ -14,7 +14,7 @@ import numpy as np
 from typing_extensions import override
 
 from ..data.vocabularies._vocabulary import UNKNOWN
-from ..models import DecoderSpec
+from ..models import DecoderSpec, SoftmaxSpec
 from ._advance import Advance
 from ._attentions import AttentionGraph, attention_graph, shifted, softmax
 from ._decoding_steps import DecoderGraph, Started, Stepped
@@ -48,7 +48,7 @@ class RecurrentDecoderGraph(DecoderGraph):
         spec, weights = self.spec.attention, self.weights.at("attention.scorer")
         if spec is None:
             return None
-        if self.spec.coverage or self.spec.shift:  # only softmax has them
+        if isinstance(spec, SoftmaxSpec) and self._has_history:
             inner = weights.at("inner")
             return AttentionGraph(scorer_graph(spec.scorer, inner, self.spec.hidden_size), softmax)
         return attention_graph(spec, weights, self.spec.hidden_size)

@@ -177,7 +177,7 @@ def _continued(
         "pool": pool,
         "done": op("Or", op("Or", was["done"], is_beaten), at_limit),
     }
-    written = {
+    written: dict[str, tuple[Value, int]] = {
         "parents": (parents, INT64),
         "tokens": (tokens, INT64),
         "log_probs": (token_log_probs, FLOAT),

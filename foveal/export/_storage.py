@@ -90,8 +90,10 @@ def int8_of(array: np.ndarray, axis: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _output_axis(array: np.ndarray) -> int:
-    """Return the axis of the outputs: columns of a matrix, and rows of the weights (directions, G, D) of an LSTM."""
-    return 1 if array.ndim == 3 else array.ndim - 1
+    """Return the axis of the outputs: columns of a matrix, rows of the weights (directions, G, D) of an LSTM, and the
+    first axis of a convolution (outputs, inputs, height, width).
+    """
+    return {3: 1, 4: 0}.get(array.ndim, array.ndim - 1)
 
 
 def _tables(graph: onnx.GraphProto) -> Iterator[str]:

@@ -13,9 +13,8 @@ import numpy as np
 
 from ..errors import ExportError
 from ..models import TransformerEncoderSpec
-from ..models.parts._attention_specs import BaseAttentionSpec
 from ..networks.encoders.transformer._positions import Positions
-from ._attentions import AttentionGraph, attention_graph
+from ._attentions import AnyAttentionSpec, AttentionGraph, attention_graph
 from ._graph import FLOAT, Value, axes, linear, op, ops, places, size, unsqueeze
 from ._weights import Weights
 
@@ -37,7 +36,7 @@ class Turn(NamedTuple):
 
 
 def head_groups(
-    heads: Sequence[tuple[BaseAttentionSpec, int]], weights: Weights, head_size: int
+    heads: Sequence[tuple[AnyAttentionSpec, int]], weights: Weights, head_size: int
 ) -> list[HeadGroup]:
     """Return the heads of a layer, grouped by attention.
 

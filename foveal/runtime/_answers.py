@@ -1,6 +1,7 @@
 """What a model answers."""
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import NamedTuple
 
 
@@ -34,7 +35,17 @@ class Answer:
 
 
 class Source(NamedTuple):
-    """One input: a text, and the features of the requested form, if the model reads some."""
+    """One input: a text, and the features of the requested form, if the model reads some. The text of an image is the
+    path of its file or a data URL, unless `image` has the content of the file.
+    """
 
-    text: str
+    text: str = ""
     features: str = ""
+    image: bytes | None = None
+
+    @classmethod
+    def of(cls, source: "str | bytes | Path | Source") -> "Source":
+        """Return an input of `Model.predict` as a source."""
+        if isinstance(source, Source):
+            return source
+        return cls(image=source) if isinstance(source, bytes) else cls(str(source))

@@ -7,21 +7,30 @@ model.predict("reykjavík").output
 import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, final, overload
+from typing import Any, TypeAlias, final, overload
 
 from ._answers import Answer, Source
+from ._captions import Captioner
 from ._engine import Engine
 from ._errors import ExportedModelError
 from ._folder import SELF_TEST, Folder, read_folder, read_manifest, verified
-from ._sizes import batched
-from ._transduction import Search, Transducer
+from ._labels import Classifier, Tagger
+from ._sizes import grouped
+from ._task import Search, Task
+from ._transduction import Transducer
 
 _BATCH_SIZE = 256
+_AT_ONCE = 1024  # inputs in memory
 _MOST_SELF_TEST = 64 << 20
 
+Input: TypeAlias = str | bytes | Path | Source
+
 # The class that answers for each task.
-_TASKS: Mapping[str, Callable[[Mapping[str, Any], Mapping[str, Any], Engine], Transducer]] = {
-    "transduction": Transducer
+TASKS: Mapping[str, Callable[[Mapping[str, Any], Mapping[str, Any], Engine], Task]] = {
+    "captioning": Captioner,
+    "classification": Classifier,
+    "tagging": Tagger,
+    "transduction": Transducer,
 }
 
 
@@ -52,30 +61,48 @@ class Model:
 
     def __init__(self, folder: Folder, *, threads: int = 1) -> None:
         self.path, self.settings = folder.path, folder.model
-        task = folder.model.get("task")
-        if task not in _TASKS:
+        task = str(folder.model.get("task"))
+        if task not in TASKS:
             raise ExportedModelError(
-                f"{folder.path}: this runtime cannot run the task {str(task)[:40]!r}, expected one of "
-                f"{', '.join(_TASKS)}. Install a newer foveal-runtime."
+                f"{folder.path}: this runtime cannot run the task {task[:40]!r}, expected one of "
+                f"{', '.join(TASKS)}. Install a newer foveal-runtime."
             )
         try:
-            self._task = _TASKS[task](
-                folder.model, folder.vocabulary, Engine(folder.graph, threads)
-            )
+            self._task = TASKS[task](folder.model, folder.vocabulary, Engine(folder.graph, threads))
         except (KeyError, TypeError) as error:
             raise ExportedModelError(
                 f"{folder.path}: model.json or vocabulary.json is incomplete: {error}. Export the model again."
             ) from None
 
     @overload
-    def predict(self, texts: str | Source, **settings: Any) -> Answer: ...
+    def predict(
+        self,
+        texts: Input,
+        *,
+        beam_size: int | None = None,
+        nbest: int | None = None,
+        length_penalty: float | None = None,
+        max_length: int | None = None,
+        attention: bool = False,
+        batch_size: int = _BATCH_SIZE,
+    ) -> Answer: ...
 
     @overload
-    def predict(self, texts: Sequence[str | Source], **settings: Any) -> list[Answer]: ...
+    def predict(
+        self,
+        texts: Sequence[Input],
+        *,
+        beam_size: int | None = None,
+        nbest: int | None = None,
+        length_penalty: float | None = None,
+        max_length: int | None = None,
+        attention: bool = False,
+        batch_size: int = _BATCH_SIZE,
+    ) -> list[Answer]: ...
 
     def predict(
         self,
-        texts: str | Source | Sequence[str | Source],
+        texts: Input | Sequence[Input],
         *,
         beam_size: int | None = None,
         nbest: int | None = None,
@@ -84,11 +111,12 @@ class Model:
         attention: bool = False,
         batch_size: int = _BATCH_SIZE,
     ) -> Answer | list[Answer]:
-        """Answer one text, or each of several.
+        """Answer one text or image, or each of several.
 
         Args:
-            texts: A text or a list of them; `Source` for a text with features.
-            beam_size: Number of hypotheses; defaults to the setting of the model, or to `nbest` if it is larger.
+            texts: A text or a list of them; `Source` for a text with features. An image is the path or the content of
+                its file, or a data URL.
+            beam_size: Number of hypotheses, or of taggings; defaults to the setting of the model, or to `nbest` if it is larger.
             nbest: Number of candidates of each answer.
             length_penalty: Larger values favor longer outputs.
             max_length: Maximum number of output tokens; follows from the length of the source by default.
@@ -99,29 +127,30 @@ class Model:
             An answer, or a list of answers in the order of the texts.
 
         Raises:
-            ExportedModelError: A setting is out of range, or a text is too long.
+            ExportedModelError: A setting is out of range, a text is too long, or an image cannot be read.
 
         Examples:
             >>> model = load("hin.export")                     # doctest: +SKIP
             >>> model.predict("delhi").output                  # doctest: +SKIP
             'd e l i'
         """
-        if isinstance(texts, str | Source):
-            return self.predict(
-                [texts],
-                beam_size=beam_size,
-                nbest=nbest,
-                length_penalty=length_penalty,
-                max_length=max_length,
-                attention=attention,
-            )[0]
-        sources = [Source(each) if isinstance(each, str) else each for each in texts]
+        is_one = isinstance(texts, str | bytes | Path | Source)
         search = self._search(beam_size, nbest, length_penalty, max_length)
-        number = self._task.nbest if nbest is None else nbest
+        sources, found = [*map(Source.of, [texts] if is_one else texts)], list[Answer]()
+        for start in range(0, len(sources), _AT_ONCE):
+            some = sources[start : start + _AT_ONCE]
+            found += self._answers(some, search, batch_size, attention)
+        return found[0] if is_one else found
+
+    def _answers(
+        self, sources: Sequence[Source], search: Search, batch_size: int, attention: bool
+    ) -> list[Answer]:
+        """Answer inputs, in batches of one padded shape."""
+        prepared = [self._task.prepared(source, search) for source in sources]
         found = dict[int, Answer]()
-        for rows in batched([self._task.size(source) for source in sources], batch_size):
-            some = [sources[row] for row in rows]
-            answers = self._task.answer(some, search, number, attention=attention)
+        for rows in grouped([self._task.shape(one) for one in prepared], batch_size):
+            some = [prepared[row] for row in rows]
+            answers = self._task.answer(some, search, attention=attention)
             found.update(zip(rows, answers, strict=True))
         return [found[row] for row in range(len(sources))]
 
@@ -132,9 +161,9 @@ class Model:
             source: A text, and its features.
 
         Returns:
-            The ids, without padding.
+            The ids, without padding; an image has none.
         """
-        return self._task.encoded(source)
+        return self._task.encoded(self._task.prepared(source, self._task.search))
 
     def self_test(self) -> int:
         """Answer the examples that were stored at export, and compare.
@@ -167,8 +196,12 @@ class Model:
         search = self._task.search
         if beam_size is None:
             beam_size = max(search.beam_size, nbest or 1)
-        given = {"beam_size": beam_size}
-        search = search._replace(**given)
+        search = search._replace(beam_size=beam_size)
+        if nbest is not None:
+            search = search._replace(nbest=nbest)
         if length_penalty is not None:
             search = search._replace(length_penalty=length_penalty)
-        return search if max_length is None else search._replace(max_length=max_length)
+        if max_length is not None:
+            search = search._replace(max_length=max_length)
+        search.check()
+        return search

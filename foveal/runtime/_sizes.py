@@ -6,11 +6,14 @@ A floating-point sum depends on the order of its terms, and the order depends on
 padded to the same size in every batch therefore has the same answer in every batch, bit for bit.
 """
 
+import math
 from collections.abc import Iterator, Sequence
 
 _LEAST = 8
 # Positions in a prediction batch: its states fit into the memory of any machine.
 _MOST_PLACES = 20_000
+
+_STEP = 32  # pixels
 
 
 def size_class(size: int) -> int:
@@ -58,6 +61,48 @@ def batched(sizes: Sequence[int], most: int) -> Iterator[list[int]]:
         rows = [n for n in order[start : start + room] if size_class(sizes[n]) == places]
         yield rows
         start += len(rows)
+
+
+def grouped(shapes: Sequence[tuple[int, ...]], most: int) -> Iterator[list[int]]:
+    """Yield the indices of inputs in batches of one padded shape, at most `most` in each, the largest first.
+
+    Args:
+        shapes: Padded shape of each input.
+        most: Maximum number of inputs in a batch.
+
+    Yields:
+        The indices of the inputs of one batch.
+
+    Examples:
+        >>> list(grouped([(8,), (24,), (8,), (24,), (8,)], most=2))
+        [[1, 3], [0, 2], [4]]
+    """
+    groups = dict[tuple[int, ...], list[int]]()
+    for number, shape in enumerate(shapes):
+        groups.setdefault(shape, []).append(number)
+    for shape in sorted(groups, key=math.prod, reverse=True):
+        rows, room = groups[shape], max(1, min(most, _MOST_PLACES // math.prod(shape)))
+        for start in range(0, len(rows), room):
+            yield rows[start : start + room]
+
+
+def padded_pixels(size: int, cell: int) -> int:
+    """Return the height or width to which an image is padded: a multiple of 32 pixels and of the cells of its grid, with
+    room for one more cell.
+
+    Args:
+        size: Height or width in pixels.
+        cell: Height or width of a cell.
+
+    Returns:
+        The padded size.
+
+    Examples:
+        >>> padded_pixels(30, 4), padded_pixels(28, 4)
+        (64, 32)
+    """
+    step = math.lcm(_STEP, cell)
+    return -(-(size + cell) // step) * step
 
 
 def length_limit(source: int, ratio: float, slack: float) -> int:

@@ -61,7 +61,9 @@ def test_answers_scores_and_attention_equal_the_original(name: str, tmp_path: Pa
         ("gru", "int8"),
     ],
 )
-def test_small_storage_is_bit_identical_in_every_batch(name: str, storage: str, tmp_path: Path) -> None:
+def test_small_storage_is_bit_identical_in_every_batch(
+    name: str, storage: str, tmp_path: Path
+) -> None:
     save_bundle(task_of(VARIANTS[name]), tmp_path / "run")
     assert storage == "half" or storage == "int8"
     options = ExportOptions(storage=storage)

@@ -33,7 +33,7 @@ _WITHOUT = {PathSpec, MultiHeadSpec, HierarchicalSpec}
 
 
 def _with_decoder(**settings: object) -> Variant:
-    decoder = DecoderSpec(**{**_SIZES, **settings})  # pyright: ignore[reportArgumentType]
+    decoder = DecoderSpec(**{**_SIZES, **settings})
     return Variant(replace(VARIANTS["softmax"].model, decoder=decoder))
 
 

@@ -57,15 +57,15 @@ def transformer(positions: str, decoder: dict[str, object], encoder: dict[str, o
     sizes = {"model_size": 16, "num_heads": 2, "positions": positions}
     return Variant(
         Seq2SeqSpec(
-            encoder=TransformerEncoderSpec(**{**sizes, **encoder}),  # pyright: ignore[reportArgumentType]
-            decoder=TransformerDecoderSpec(**{**sizes, **decoder}),  # pyright: ignore[reportArgumentType]
+            encoder=TransformerEncoderSpec(**{**sizes, **encoder}),
+            decoder=TransformerDecoderSpec(**{**sizes, **decoder}),
         )
     )
 
 
 def text(**settings: object) -> TextEncoderSpec:
     """Return a small recurrent encoder."""
-    return TextEncoderSpec(**{"embedding_size": 8, "hidden_size": 8, **settings})  # pyright: ignore[reportArgumentType]
+    return TextEncoderSpec(**{"embedding_size": 8, "hidden_size": 8, **settings})
 
 
 _SEGMENT_HEAD = (HeadsSpec(attention=SegmentSpec()),)

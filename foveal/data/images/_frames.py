@@ -20,9 +20,9 @@ from torch import Tensor
 
 from ...errors import ImageError, ValueRangeError
 from ...extras import required
+from ...runtime._headers import gif_outline
 from .._example import evenly_spaced
 from ._bytes import IMAGE, image_error, media_bytes
-from ._headers import gif_outline
 from ._images import (
     SUFFIXES,
     ImageSpec,

@@ -9,20 +9,16 @@ no unknown feature.
 References: Ratnaparkhi 1996 (prefixes, suffixes); Collins 2002 (shapes); Weinberger et al. 2009 (hashing).
 """
 
-import functools
-import re
-import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, final
 
+from ...runtime._spelling import (
+    spelling_features,
+    spelling_numbers,
+    word_shape as word_shape,
+)
 from ...specs import setting
-
-# "aaa" and "aaaa" have the same shape, and so have "Tokyo" and "Osaka".
-_REPEATED = re.compile(r"(.)\1+")
-_LONGEST_SHAPE = 12
-# Maximum number of distinct words whose features are cached: the frequent words of any text, in about 30 MB.
-_MOST_KEPT = 50_000
 
 
 @final
@@ -67,13 +63,7 @@ class SpellingSpec:
         Returns:
             `num_features` features: the word in lowercase, its prefixes, its suffixes and its shape.
         """
-        lower = word.lower()
-        return (
-            f"low:{lower}",
-            *(f"p{size}:{lower[:size]}" for size in range(1, self.prefixes + 1)),
-            *(f"s{size}:{lower[-size:]}" for size in range(1, self.suffixes + 1)),
-            f"shape:{word_shape(word)}",
-        )
+        return spelling_features(word, self.prefixes, self.suffixes)
 
     def encode(self, words: Sequence[str]) -> list[int]:
         """Convert words to the ids of their features.
@@ -84,32 +74,5 @@ class SpellingSpec:
         Returns:
             The ids of all words in one row, `num_features` for each word and each id below `num_buckets`.
         """
-        return [number for word in words for number in _numbers(self, word)]
-
-
-@functools.lru_cache(_MOST_KEPT)
-def _numbers(spec: SpellingSpec, word: str) -> tuple[int, ...]:
-    return tuple(
-        zlib.crc32(feature.encode("utf-8", "surrogatepass")) % spec.num_buckets
-        for feature in spec.features(word)
-    )
-
-
-def word_shape(word: str) -> str:
-    """Return the classes of a word's characters: X uppercase, x lowercase, d digit; other characters are unchanged.
-    Runs of three or more equal classes are shortened to two.
-
-    Args:
-        word: Word as written.
-
-    Returns:
-        The shape of the word.
-
-    Examples:
-        >>> " ".join(word_shape(word) for word in ("Tokyo", "iPhone", "1,000", "NASA", "@you"))
-        'Xxx xXxx d,dd XX @xx'
-    """
-    kinds = "".join(
-        "X" if c.isupper() else "x" if c.islower() else "d" if c.isdigit() else c for c in word
-    )
-    return _REPEATED.sub(r"\1\1", kinds)[:_LONGEST_SHAPE]
+        sizes = self.prefixes, self.suffixes, self.num_buckets
+        return [number for word in words for number in spelling_numbers(word, *sizes)]

@@ -6,7 +6,6 @@ the next multiple of 32 pixels that leaves room for one more cell of the grid.
 Axes: B examples, F frames, C channels, h and w height and width.
 """
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from functools import partial
@@ -24,10 +23,9 @@ from ...data import Clip, Example, ImageSpec, Picture, read_frames, read_image
 from ...data.images._pictures import collate_frames, collate_images
 from ...errors import ValueRangeError
 from ...models import AbstractImageEncoderSpec, FramesEncoderSpec
+from ...runtime._sizes import padded_pixels
 from ..base._size_classes import size_class
 from ._picture_cache import PictureCache
-
-_STEP = 32  # pixels
 
 
 class Seen(NamedTuple):
@@ -121,12 +119,8 @@ class Grid(AbstractView):
 
     @override
     def padded(self, picture: UInt8[Tensor, "*F C h w"]) -> tuple[int, int]:
-        height, width = (
-            -(-(size + cell) // step) * step
-            for size, cell in zip(picture.shape[-2:], (self.down, self.right), strict=True)
-            for step in (math.lcm(_STEP, cell),)
-        )
-        return height, width
+        height, width = picture.shape[-2:]
+        return padded_pixels(height, self.down), padded_pixels(width, self.right)
 
     @override
     def places(self, mask: Bool[Tensor, "B h w"]) -> Bool[Tensor, "B S"]:
