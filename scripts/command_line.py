@@ -43,6 +43,10 @@ EXAMPLES = {
         "foveal predict runs/english words.txt --nbest 5 --format jsonl",
     ),
     "bulk": ("foveal bulk runs/english --in 'texts/*.txt.gz' --out answers",),
+    "export": (
+        "foveal export runs/english --out english.export",
+        "foveal export runs/english --out small.export --int8",
+    ),
     "serve": (
         "foveal serve runs/english --port 8000",
         "foveal serve en=runs/english de=runs/german --host 0.0.0.0 --tokens tokens.txt",

@@ -19,6 +19,9 @@ def command(
     out: Path,
     int8: bool = False,
     half: bool = False,
+    plain: bool = False,
+    steps: bool = False,
+    page: Path | None = None,
     check: Path | None = None,
     license_of_weights: Annotated[str | None, arg(name="license")] = None,
     data: tuple[str, ...] = (),
@@ -34,6 +37,11 @@ def command(
         out: The folder to write.
         int8: Store weights in 8 bits: a quarter of the size. Computation stays in float32.
         half: Store weights in 16 bits: half of the size. Computation stays in float32.
+        plain: Add the plain model file, for engines without ONNX Runtime such as the C library.
+        steps: Add the encoder and one step of the decoder as two graphs, for a search of your own: sampling, constraints,
+            ensembles.
+        page: Write one HTML file that answers in a browser without a network; the model must have a plain model file, which is
+            then added too.
         check: A file with one input on each line for the test; a second column contains the features, if the model
             reads some. Defaults to the validation examples of the run.
         license_of_weights: The license of the exported weights, for the model card.
@@ -42,7 +50,7 @@ def command(
             SPECS = (MySpec,). The command runs the file.
     """
     require("export", "onnx", "onnxruntime", needed_by="foveal export")
-    from ..export import ExportOptions, export_bundle  # noqa: PLC0415 - an extra
+    from ..export import ExportOptions, export_bundle, write_page  # noqa: PLC0415 - an extra
     from ..planning._files import validation_examples  # noqa: PLC0415 - slow
 
     if int8 and half:
@@ -59,6 +67,8 @@ def command(
         examples = [_example(line) for line in LineReader(str(check))]
     options = ExportOptions(
         storage="int8" if int8 else "half" if half else "float32",
+        plain=plain or page is not None,
+        steps=steps,
         license=license_of_weights,
         data=data,
         also=also,
@@ -68,6 +78,9 @@ def command(
         f"{done.folder}: {done.size / 1e6:.2f} MB, answers {done.num_equal} of {done.num_tested} inputs like the original",
         highlight=False,
     )
+    if page is not None:
+        size = write_page(done.folder, page, bundle.resolve().name)
+        explaining().print(f"{page}: {size / 1e6:.2f} MB, opens in a browser", highlight=False)
 
 
 def _example(line: str) -> Example:

@@ -5,6 +5,8 @@
     vocabulary.json  the tokens
     model.onnx       the graph, with the whole search
     selftest.jsonl   up to 200 inputs with the answers of the original
+    model.plain      on request, all of this in one file for engines without ONNX Runtime
+    encode.onnx, step.onnx   on request, the encoder and one step of the decoder, for a search of your own
 
 The finished export answers its own test before it is kept: a folder whose answers differ is an error.
 """
@@ -38,8 +40,10 @@ from ._self_test import (
     portable,
 )
 from ._settings import about_data, task_settings, vocabulary_data
+from ._step_graphs import step_graphs
 from ._storage import Storage, stored
-from ._weights import Weights
+from .graphs._weights import Weights
+from .plain import PLAIN, plain_body, plain_file
 
 GRAPH = "model.onnx"
 _UNFINISHED = ".unfinished"
@@ -49,10 +53,13 @@ _UNFINISHED = ".unfinished"
 class ExportOptions:
     """How to export a model.
 
-    `also` are spec classes of user-defined parts, `license` and `data` describe the weights and their training data.
+    `also` are spec classes of user-defined parts, `license` and `data` describe the weights and their training data;
+    `plain` adds the plain model file, and `steps` the graphs of the encoder and of one step.
     """
 
     storage: Storage = "float32"
+    plain: bool = False
+    steps: bool = False
     license: str | None = None
     data: Sequence[str] = ()
     also: Sequence[type] = ()
@@ -98,6 +105,7 @@ def export_bundle(
     task = load_bundle(bundle, also=options.also)
     given = [Example(each) if isinstance(each, str) else each for each in examples][:MOST_LINES]
     tested = [portable(task, each) for each in given]
+    plain = _plain_body(task, bundle, options) if options.plain else None
     files = exported_files(task, bundle, options)
     unfinished = out.with_name(out.name + _UNFINISHED)
     if unfinished.exists():
@@ -114,6 +122,8 @@ def export_bundle(
         )
     kept = original if options.storage == "float32" else own
     files[SELF_TEST] = "".join(f"{each.to_json()}\n" for each in kept).encode()
+    if plain is not None:
+        files[PLAIN] = plain_file(plain, kept)
     _write(unfinished, files, task.spec.kind, bundle)
     if out.exists():
         rmtree(out)
@@ -137,8 +147,11 @@ def exported_files(
     Raises:
         ExportError: A part of the model has no export.
     """
-    weights = next(path for path in bundle_files(bundle) if path.suffix == ".safetensors")
-    graph = task_graph(task.spec, Weights(load_tensors(weights.read_bytes()))).model()
+    weights = _weights(bundle)
+    graphs = {GRAPH: task_graph(task.spec, weights).model()}
+    if options.steps:
+        steps = step_graphs(task.spec, weights)
+        graphs |= {f"{name}.onnx": graph for name, graph in steps._asdict().items()}
     model = {
         **task_settings(task),
         "storage": options.storage,
@@ -147,8 +160,20 @@ def exported_files(
     return {
         MODEL: _json(model),
         VOCABULARY: _json(vocabulary_data(task)),
-        GRAPH: stored(graph, options.storage).SerializeToString(),
+        **{
+            name: stored(graph, options.storage).SerializeToString()
+            for name, graph in graphs.items()
+        },
     }
+
+
+def _plain_body(task: AbstractTask[Any], bundle: Path, options: ExportOptions) -> bytes:
+    return plain_body(task, _weights(bundle), options.storage, options.license, options.data)
+
+
+def _weights(bundle: Path) -> Weights:
+    file = next(path for path in bundle_files(bundle) if path.suffix == ".safetensors")
+    return Weights(load_tensors(file.read_bytes()))
 
 
 def _write(folder: Path, files: Mapping[str, bytes], task: str, bundle: Path) -> None:

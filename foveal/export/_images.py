@@ -24,11 +24,17 @@ from ..errors import ExportError
 from ..models import ImageEncoderSpec, SegmentSpec, TransformerDecoderSpec
 from ..models.parts._attention_specs import BaseAttentionSpec
 from ..models.parts._decoder_spec import AbstractDecoderSpec
+from ..runtime._captions import Captioner
+from ..runtime._task import Search
 from ..specs import to_data
 from ..tasks import Captioning, CaptioningSpec
 from ..tasks.pictures._pictures import shown
-from ._decoders import decoder_graph
-from ._graph import (
+from ._answerer import Asked, asked
+from ._models import check_search, task_graph
+from ._self_test import portable
+from ._settings import task_settings
+from .graphs._decoders import decoder_graph
+from .graphs._graph import (
     FLOAT,
     INT32,
     INT64,
@@ -42,15 +48,12 @@ from ._graph import (
     squeeze,
     unsqueeze,
 )
-from ._memory import MemoryGraph, mean_of, without_padding
-from ._models import check_search, task_graph
-from ._recurrent import emit_stack
-from ._refusal import refusal
-from ._search import emit_search, search_settings
-from ._self_test import portable
-from ._settings import task_settings
-from ._transformer import layer_norm
-from ._weights import Weights
+from .graphs._memory import MemoryGraph, mean_of, without_padding
+from .graphs._recurrent import emit_stack
+from .graphs._refusal import refusal
+from .graphs._search import emit_search, search_settings
+from .graphs._transformer import layer_norm
+from .graphs._weights import Weights
 
 _EPSILON = 1e-5  # of batch normalization
 _UNIT = 64.0  # pixels: the unit of rows and columns as channels
@@ -64,17 +67,33 @@ class Images(NamedTuple):
     widths: Value  # (B)
 
     def real(self) -> Value:
-        """Return True on real positions `(B, 1, h, w)`."""
+        """Compare each position with the sizes of its image.
+
+        Returns:
+            True on real positions `(B, 1, h, w)`.
+        """
         rows = op("Less", places(self.features, 2), unsqueeze(self.heights, 1))
         columns = op("Less", places(self.features, 3), unsqueeze(self.widths, 1))
         return op("And", unsqueeze(rows, 1, 3), unsqueeze(columns, 1, 2))
 
     def cleared(self) -> "Images":
-        """Set padding to 0."""
+        """Set padding to 0.
+
+        Returns:
+            Images with the same sizes.
+        """
         return self._replace(features=self.features * op("Cast", self.real(), to=FLOAT))
 
     def divided(self, down: int, right: int) -> "Images":
-        """Divide height and width, rounded up."""
+        """Divide the numbers of real rows and columns, rounded up.
+
+        Args:
+            down: Divisor of the heights.
+            right: Divisor of the widths.
+
+        Returns:
+            Images with the same features.
+        """
         return self._replace(
             heights=op("Div", self.heights + (down - 1), down),
             widths=op("Div", self.widths + (right - 1), right),
@@ -126,6 +145,12 @@ def _(task: Captioning, example: Example) -> Example:
         Image.fromarray(pixels if pixels.shape[2] > 1 else pixels[:, :, 0]).save(written, "PNG")
         content = written.getvalue()
     return replace(example, source=f"{INLINE}image/png;base64,{b64encode(content).decode()}")
+
+
+@asked.register
+def _(task: Captioning, exported: Captioner, example: Example, search: Search) -> Asked:
+    """Read an image with the cache of the task."""
+    return Asked(exported.seen(task.picture(example).numpy(), search), task.layout(example))
 
 
 @singledispatch

@@ -18,14 +18,14 @@ from ..metrics._calibration import Calibration
 from ..models import AbstractClassifierSpec, AbstractTaggerSpec, ClassifierSpec, TaggerSpec
 from ..specs import to_data
 from ..tasks import Classification, ClassificationSpec, PredictionSpec, Tagging, TaggingSpec
-from ._attentions import attention_graph
-from ._encoders import emit_encoder
-from ._graph import FLOAT, INT64, Graph, Value, axes, linear, op, size, squeeze, unsqueeze
-from ._memory import MemoryGraph, Source, mean_of
 from ._models import task_graph, text_source
-from ._refusal import refusal
 from ._settings import MAX_SOURCE, task_settings
-from ._weights import Weights
+from .graphs._attentions import attention_graph
+from .graphs._encoders import emit_encoder
+from .graphs._graph import FLOAT, INT64, Graph, Value, axes, linear, op, size, squeeze, unsqueeze
+from .graphs._memory import MemoryGraph, Source, mean_of
+from .graphs._refusal import refusal
+from .graphs._weights import Weights
 
 _NEVER = float("-inf")
 

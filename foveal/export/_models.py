@@ -8,14 +8,15 @@ from functools import singledispatch
 from ..errors import ExportError
 from ..tasks import TransductionSpec
 from ..tasks._specs import TaskSpec
-from ._decoders import decoder_graph
-from ._encoders import emit_encoder, lengths_mask
-from ._graph import INT32, INT64, Graph
-from ._memory import Source
-from ._recurrent_decoders import copies_of
-from ._refusal import refusal
-from ._search import emit_search, search_settings
-from ._weights import Weights
+from .graphs._decoders import decoder_graph
+from .graphs._decoding_steps import DecoderGraph
+from .graphs._encoders import emit_encoder, lengths_mask
+from .graphs._graph import INT32, INT64, Graph
+from .graphs._memory import MemoryGraph, Source
+from .graphs._recurrent_decoders import copies_of
+from .graphs._refusal import refusal
+from .graphs._search import emit_search, search_settings
+from .graphs._weights import Weights
 
 
 @singledispatch
@@ -39,18 +40,25 @@ def task_graph(spec: TaskSpec, weights: Weights) -> Graph:
 @task_graph.register
 def _(spec: TransductionSpec, weights: Weights) -> Graph:
     check_search(spec.prediction.no_repeat_ngram)
+    graph = Graph("search")
+    source, settings = text_source(graph), search_settings(graph)
+    memory, decoder = transducer_parts(spec, weights, source)
+    emit_search(graph, decoder, memory, settings)
+    return graph
+
+
+def transducer_parts(
+    spec: TransductionSpec, weights: Weights, source: Source
+) -> tuple[MemoryGraph, DecoderGraph]:
+    """Encode a text, and return the memory and the decoder that reads it."""
     if spec.model.reads_documents:
         raise refusal("encoder", spec.model.encoder)
-    graph = Graph("search")
-    source = text_source(graph)
-    settings = search_settings(graph)
     memory = emit_encoder(spec.model.encoder, weights.at("encoder"), source)
     decoder = decoder_graph(spec.model.decoder, weights.at("decoder"))
     if spec.model.decoder.copies:
         # Source and target share their ids; those of features follow.
         memory = memory._replace(tokens=copies_of(source.tokens, decoder.num_tokens))
-    emit_search(graph, decoder, memory, settings)
-    return graph
+    return memory, decoder
 
 
 def text_source(graph: Graph) -> Source:

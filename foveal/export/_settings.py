@@ -7,7 +7,7 @@ from typing import Any
 
 from ..specs import to_data
 from ..tasks import AbstractTask, Transduction
-from ._refusal import refusal
+from .graphs._refusal import refusal
 
 # Longer sources are refused by runtimes: a graph must not be asked for memory without limit.
 MAX_SOURCE = 4_000

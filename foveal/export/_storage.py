@@ -16,7 +16,7 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 Storage: TypeAlias = Literal["float32", "half", "int8"]
-_LEAST = 256  # smaller tensors are not worth a conversion
+LEAST = 256  # smaller tensors are not worth a conversion
 
 
 def stored(model: onnx.ModelProto, storage: Storage) -> onnx.ModelProto:
@@ -37,7 +37,7 @@ def stored(model: onnx.ModelProto, storage: Storage) -> onnx.ModelProto:
     nodes, tensors = list[onnx.NodeProto](), list[onnx.TensorProto]()
     for tensor in small.graph.initializer:
         array = numpy_helper.to_array(tensor)
-        if array.dtype != np.float32 or array.size < _LEAST or not np.isfinite(array).all():
+        if array.dtype != np.float32 or array.size < LEAST or not np.isfinite(array).all():
             tensors.append(tensor)
         elif storage == "half":
             _store_half(tensor.name, array, nodes, tensors)

@@ -45,7 +45,14 @@ class Source(NamedTuple):
 
     @classmethod
     def of(cls, source: "str | bytes | Path | Source") -> "Source":
-        """Return an input of `Model.predict` as a source."""
+        """Convert an input of `Model.predict`.
+
+        Args:
+            source: A text, the content or the path of an image file, or a source.
+
+        Returns:
+            The source.
+        """
         if isinstance(source, Source):
             return source
         return cls(image=source) if isinstance(source, bytes) else cls(str(source))

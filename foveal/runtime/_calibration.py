@@ -50,6 +50,8 @@ def calibrated(scalings: tuple[Scaling, ...], log_probs: np.ndarray) -> np.ndarr
     size = min(log_probs.shape[1], len(scalings))
     first, after = log_probs[:, :size], log_probs[:, size:]
     scaled = scalings[size - 1].probabilities(first)
+    if not after.size:
+        return scaled[:, :-1]
     share = np.minimum(np.exp(after - with_rest(first, complete=False)[:, -1:]), 1.0)
     return np.concatenate([scaled[:, :-1], scaled[:, -1:] * share], 1)
 

@@ -23,9 +23,9 @@ from ._engine import Engine
 from ._errors import ExportedModelError
 from ._sizes import padded_pixels
 from ._task import Search
-from ._tokenizer import tokenizer_of
-from ._vocabulary import tokens_of
 from ._writing import Writing, limit_of, search_inputs, written
+from .text._tokenizer import tokenizer_of
+from .text._vocabulary import tokens_of
 
 _INLINE = "data:"  # begins the content of a file, written as a text
 _SHOWN = 40  # characters of an inline image in an error
@@ -76,7 +76,11 @@ class Captioner:
 
     def prepared(self, source: Source, search: Search) -> _Seen:
         """Read an image: from the content of its file, its path, or a data URL."""
-        return _Seen(self._pixels(source), limit_of(0, self._lengths, search))
+        return self.seen(self._pixels(source), search)
+
+    def seen(self, pixels: np.ndarray, search: Search) -> _Seen:
+        """Return an image that was read already: its pixels `(C, h, w)`, uint8."""
+        return _Seen(pixels, limit_of(0, self._lengths, search))
 
     def shape(self, prepared: _Seen) -> tuple[int, ...]:
         """Return the padded numbers of rows and columns of the grid."""
@@ -130,7 +134,7 @@ class Captioner:
     def _pixels(self, source: Source) -> np.ndarray:
         try:
             # Models of texts do not need it.
-            from . import _pixels  # noqa: PLC0415
+            from .images import _pixels  # noqa: PLC0415
         except ImportError as error:
             raise ExportedModelError(
                 "reading images needs the package pillow, which is not installed. Install it: pip install "

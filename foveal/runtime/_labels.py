@@ -13,10 +13,10 @@ from ._calibration import Scaling, calibrated
 from ._chain import Chain
 from ._engine import Engine
 from ._sizes import size_class
-from ._spelling import spelling_numbers
 from ._task import Search, check_size, padded, ranked
-from ._tokenizer import tokenizer_of
-from ._vocabulary import UNKNOWN, numbered
+from .text._spelling import spelling_numbers
+from .text._tokenizer import tokenizer_of
+from .text._vocabulary import UNKNOWN, numbered
 
 
 class _Words(NamedTuple):

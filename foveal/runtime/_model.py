@@ -57,6 +57,9 @@ class Model:
     Args:
         folder: The verified content of an exported folder.
         threads: Number of threads of one run.
+
+    Raises:
+        ExportedModelError: This runtime does not have the task, or a setting is missing.
     """
 
     def __init__(self, folder: Folder, *, threads: int = 1) -> None:

@@ -98,4 +98,10 @@ def ranked(
 ) -> tuple[Candidate, ...]:
     """Return the first candidates of a sorted list; a candidate with the score -inf does not exist."""
     rows = zip(outputs, scores, probabilities, strict=True)
-    return tuple(Candidate(*row) for row in rows if row[1] > -np.inf)[:nbest]
+    found = tuple(Candidate(*row) for row in rows if row[1] > -np.inf)[:nbest]
+    if not found:
+        raise ExportedModelError(
+            "expected at least one possible output, got none: every continuation has probability 0 or NaN under the "
+            "model. Allow longer outputs, or export a model with finite weights."
+        )
+    return found

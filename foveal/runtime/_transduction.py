@@ -12,16 +12,17 @@ from ._calibration import Scaling, calibrated
 from ._engine import Engine
 from ._sizes import size_class
 from ._task import Search, check_size, padded
-from ._tokenizer import tokenizer_of
-from ._vocabulary import (
+from ._writing import Writing, limit_of, search_inputs, written
+from .text._tokenizer import tokenizer_of
+from .text._vocabulary import (
     NUM_SPECIAL,
+    UNKNOWN,
     numbered,
     tokens_of,
     tokens_with_slots,
     unseen_slots,
     with_slots,
 )
-from ._writing import Writing, limit_of, search_inputs, written
 
 
 class _Encoded(NamedTuple):
@@ -125,6 +126,8 @@ class Transducer:
             tokens, self._source_numbers, NUM_SPECIAL + len(self._source_tokens), self._num_slots
         )
         numbers = with_slots([self._source_numbers[token] for token in tokens], tokens, slots)
+        if not tokens:  # an attention needs a position, so an empty text is one unknown token
+            tokens, numbers = [""], [UNKNOWN]
         first = NUM_SPECIAL + len(self._source_tokens) + self._num_slots
         before = [first + self._feature_numbers[feature] for feature in features]
         limit = limit_of(len(tokens), self._lengths, search)

@@ -11,7 +11,7 @@ import numpy as np
 from ._answers import Answer, Attention
 from ._sizes import length_limit
 from ._task import Search, ranked
-from ._vocabulary import END
+from .text._vocabulary import END
 
 
 class Writing(NamedTuple):

@@ -17,9 +17,9 @@ from foveal.data import (
     Vocabulary,
     WhitespaceSpec,
 )
-from foveal.runtime._text import _ARE_MARKED_LETTERS
 from foveal.data.vocabularies._vocabulary import PADDING, UNKNOWN, Labels
 from foveal.errors import DataError, SpecError
+from foveal.runtime.text._text import _ARE_MARKED_LETTERS
 
 pytestmark = pytest.mark.slow
 

@@ -15,8 +15,8 @@ from foveal.data import Example, SpellingSpec
 from foveal.distributions import LinearChain
 from foveal.errors import ExportError
 from foveal.export import ExportOptions, Source, Value, Weights, emit_tagger, export_bundle, op
-from foveal.export._graph import linear
 from foveal.export._labels import crf_of
+from foveal.export.graphs._graph import linear
 from foveal.models import (
     AbstractTaggerSpec,
     BilinearSpec,

@@ -20,7 +20,7 @@ from torch import Tensor
 
 from ...errors import ImageError, ValueRangeError
 from ...extras import required
-from ...runtime._headers import gif_outline
+from ...runtime.images._headers import gif_outline
 from .._example import evenly_spaced
 from ._bytes import IMAGE, image_error, media_bytes
 from ._images import (

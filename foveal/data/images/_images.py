@@ -18,7 +18,7 @@ from PIL.ImageFile import ImageFile
 from torch import Tensor
 
 from ...errors import ImageError
-from ...runtime import _pixels
+from ...runtime.images import _pixels
 from ...specs import setting
 from ._bytes import IMAGE, image_error, media_bytes
 

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, final
 
-from ...runtime._spelling import (
+from ...runtime.text._spelling import (
     spelling_features,
     spelling_numbers,
     word_shape as word_shape,

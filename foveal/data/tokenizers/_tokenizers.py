@@ -20,7 +20,7 @@ from typing import Literal, final
 import regex
 from typing_extensions import override
 
-from ...runtime._text import (
+from ...runtime.text._text import (
     NormalForm as NormalForm,
     characters,
     features,

@@ -14,7 +14,7 @@ from itertools import chain, islice
 from typing import Any
 
 from ...errors import DataError
-from ...runtime._vocabulary import (
+from ...runtime.text._vocabulary import (
     BEGIN as BEGIN,
     END as END,
     NUM_SPECIAL,

@@ -1,0 +1,1 @@
+"""Files of images as pixels."""
