@@ -148,7 +148,7 @@ def trained(case: str, kind: str, seed: int, folder: Path) -> Transduction:
             pairs = [known.example for known in CASES[case].pairs().train]
             lines = [f"{pair.source}\t{pair.target}\n" for pair in pairs]
             train.write_text("".join(lines), encoding="utf-8")
-        run_of(KINDS[kind], train, CASES[case].steps, seed).fit(out)
+        run_of(KINDS[kind], train, CASES[case].steps, seed).fit(out, device="cpu")
     task = load_bundle(out)
     assert isinstance(task, Transduction)
     return task

@@ -93,11 +93,22 @@ class Machine:
     cpu: str
     cores: int
     threads: int
+    device: str = "cpu"  # where the models computed: cpu, or the name of a GPU
 
     @classmethod
-    def here(cls) -> Self:
-        """Describe this machine, with the number of threads torch uses now."""
-        return cls(cpu=_cpu_model(), cores=os.cpu_count() or 1, threads=torch.get_num_threads())
+    def here(cls, device: torch.device | None = None) -> Self:
+        """Describe this machine, with the number of threads torch uses now. Models computed on this device, by default
+        the CPU.
+        """
+        name = str(device or "cpu")
+        if device is not None and device.type == "cuda":
+            name = torch.cuda.get_device_name(device)
+        return cls(
+            cpu=_cpu_model(),
+            cores=os.cpu_count() or 1,
+            threads=torch.get_num_threads(),
+            device=name,
+        )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -117,12 +128,15 @@ class Results:
     spec: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def here(cls, made_by: str, *, packages: Sequence[str] = ()) -> Self:
+    def here(
+        cls, made_by: str, *, packages: Sequence[str] = (), device: torch.device | None = None
+    ) -> Self:
         """Return an empty result with today's date, this machine, and the installed versions.
 
         Args:
             made_by: the command that writes the figures, as you would type it.
             packages: distributions measured besides foveal and torch.
+            device: where the models computed; by default the CPU.
         """
         versions = {"python": platform.python_version(), "torch": torch.__version__}
         versions |= {name: _version(name) for name in ("foveal", *packages)}
@@ -130,7 +144,7 @@ class Results:
             made_by=made_by,
             date=datetime.now(UTC).date().isoformat(),
             versions=versions,
-            machine=Machine.here(),
+            machine=Machine.here(device),
         )
 
     def missed(self) -> tuple[Row, ...]:
@@ -194,7 +208,9 @@ class Results:
     def from_json(cls, text: str) -> Self:
         """Read a result written by `to_json`."""
         content = _known_fields(cls, {"data": {}, "spec": {}} | json.loads(text))
-        content["machine"] = Machine(**_known_fields(Machine, content["machine"]))
+        # Older files do not name the device: it was the CPU.
+        machine = {"device": "cpu"} | content["machine"]
+        content["machine"] = Machine(**_known_fields(Machine, machine))
         content["rows"] = tuple(_row(row) for row in content["rows"])
         return cls(**content)
 

@@ -193,7 +193,7 @@ def speed(name: str, language: str, model: TransductionSpec, training: TrainingS
     train = tsv(paths["train"])
     run = Run(task=model, train=train, dev=tsv(paths["dev"]), training=training)
     with tempfile.TemporaryDirectory() as folder:
-        run.fit(folder, listeners=[watch])
+        run.fit(folder, listeners=[watch], device="cpu")
     num_words = watch.epochs * sum(1 for _ in train)
     return [
         Row(

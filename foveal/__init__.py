@@ -7,6 +7,8 @@ Attention is an expectation under a distribution over selections,
 so every attention is score -> distribute -> read. Each package imports only packages above it in this list:
 
     errors           exceptions that a user can cause
+    devices          the device that a name such as auto or cuda:1 stands for
+    runtime          runs exported models without torch, and the tokenizers and limits that both share
     extras           the check for optional packages
     masking, shapes  masks that are True on real tokens; any leading batch shape
     batch_invariant  operations whose result for a row does not depend on the rest of the batch
@@ -26,6 +28,7 @@ so every attention is score -> distribute -> read. Each package imports only pac
     tasks            one task in each file: data, model, loss and prediction
     bundles          a model as a folder: manifest, checksums, save, load, warm start
     training         one loop; checkpoints, schedules, events
+    export           models as folders that run without torch: ONNX graphs, the plain file, the page
     planning         files to a plan: which task, which settings, and why
     inspection       explanations, the doctor, word alignment, reports
     web              HTTP parts that the explorer and the server share

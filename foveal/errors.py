@@ -7,6 +7,7 @@
     ├── DerivativeError       a derivative of a higher order than the algorithm supports
     ├── TransformError        a transform of torch.func that a function does not support
     ├── MissingPackageError   an optional package that is not installed
+    ├── DeviceError           a device that this machine does not have
     ├── SpecError             a spec, or text for one, that does not fit its annotations
     ├── DataError             a file, or a line of one, that cannot be used
     │   ├── AudioError        a recording that cannot be used
@@ -52,6 +53,10 @@ class MissingKernelsWarning(UserWarning):
 
 class MissingPackageError(FovealError, ImportError):
     """An optional package that is not installed."""
+
+
+class DeviceError(FovealError, ValueError):
+    """A device that this machine does not have, or a name that is no device."""
 
 
 class SpecError(FovealError, ValueError):

@@ -43,7 +43,7 @@ def pronunciation(attention: str, budget: Budget) -> Exhibit:
     watch, (run, test) = Stopwatch(), _planned(attention, budget)
     with tempfile.TemporaryDirectory(prefix="gallery") as name:
         folder = Path(name)
-        outcome = run.fit(folder)
+        outcome = run.fit(folder, device="cpu")
         task, log = load_bundle(folder), list(read_log(folder / "log.jsonl"))
     assert isinstance(task, Transduction)
     metric = outcome.test["wer"]

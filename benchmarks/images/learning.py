@@ -80,7 +80,7 @@ def _loss(run: Run, seed: int, num_updates: int) -> float:
     training = replace(run.training, epochs=None, steps=num_updates, schedule="constant", seed=seed)
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "run"
-        replace(run, training=training, dev=None, test=None).fit(out)
+        replace(run, training=training, dev=None, test=None).fit(out, device="cpu")
         lines = (out / "log.jsonl").read_text(encoding="utf-8").splitlines()
     steps = [event for line in lines if (event := json.loads(line))["event"] == "step_done"]
     return fmean(step["loss"] for step in steps if step["step"] > num_updates - NUM_COUNTED)

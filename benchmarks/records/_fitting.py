@@ -50,7 +50,7 @@ def fit_case(run: Run, seed: int, folder: Path) -> None:
         return
     began, used = time.perf_counter(), time.process_time()
     run = replace(run, test=None, training=replace(run.training, seed=seed))
-    reason = run.fit(folder).reason
+    reason = run.fit(folder, device="cpu").reason
     before = Cost.load(folder, _BEFORE) if (folder / _BEFORE).exists() else Cost(0.0, 0.0, 0)
     cost = Cost(
         before.processor_minutes + (time.process_time() - used) / 60,

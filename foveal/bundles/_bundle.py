@@ -22,6 +22,7 @@ from torch import Tensor
 
 from .. import __version__
 from ..data.vocabularies._vocabularies import Vocabularies
+from ..devices import resolve_device
 from ..errors import BundleError
 from ..metrics._calibration import Calibration
 from ..specs import to_json
@@ -74,22 +75,26 @@ def save_bundle(task: AbstractTask[Any], folder: str | Path) -> None:
     write_sealed(Path(folder), files, {"format": FORMAT, "foveal": __version__})
 
 
-def load_bundle(folder: str | Path, *, also: Sequence[type] = ()) -> AbstractTask[Any]:
-    """Load and verify the task in a folder. It is in evaluation mode on the CPU.
+def load_bundle(
+    folder: str | Path, *, also: Sequence[type] = (), device: str | torch.device = "cpu"
+) -> AbstractTask[Any]:
+    """Load and verify the task in a folder. It is in evaluation mode.
 
     Args:
         folder: Folder of the bundle.
         also: Spec classes of user-defined parts, for a model that has some.
+        device: The device of the model: auto, cpu, cuda, cuda:N or mps. It may differ from the device of the training.
 
     Returns:
         The task, ready to predict.
 
     Raises:
         BundleError: The folder has no bundle, or one that is damaged, malformed, or not finite.
+        DeviceError: This machine does not have the device.
     """
-    folder = Path(folder)
+    folder, used = Path(folder), resolve_device(device)
     try:
-        return _load(folder, also)
+        task = _load(folder, also)
     except BundleError:
         raise
     except OutsideError as error:
@@ -100,6 +105,8 @@ def load_bundle(folder: str | Path, *, also: Sequence[type] = ()) -> AbstractTas
             f"{folder}: this version cannot read the model: {lines[0][:_MOST_REASON].rstrip('.')}. "
             f"Use the version of foveal that wrote it; see manifest.json."
         ) from error
+    task.model.to(used)
+    return task
 
 
 def _load(folder: Path, also: Sequence[type]) -> AbstractTask[Any]:

@@ -21,6 +21,7 @@ PLACEHOLDERS = {
     "bundle": "MODEL",
     "certificate": "FILE",
     "dev": "FILE",
+    "device": "DEVICE",
     "features": "FEATURES",
     "files": "FILE",
     "folders": "FOLDER",

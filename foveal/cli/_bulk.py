@@ -5,7 +5,7 @@ The work is in `_bulk_job`, which imports more packages than --help needs.
 
 import os
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from tyro.conf import Positional, arg
 
@@ -23,6 +23,8 @@ def command(
     ray: bool = False,
     workers: int | None = None,
     with_specs: Path | None = None,
+    engine: Literal["auto", "torch", "onnx"] = "auto",
+    device: str = "auto",
 ) -> None:
     """Predict all lines of many files into a folder. A restart computes only the missing files.
 
@@ -39,6 +41,10 @@ def command(
         workers: The number of processes, with --ray. Defaults to the number of cores of this machine.
         with_specs: A Python file that defines the parts of the model that are not from foveal, as
             SPECS = (MySpec,). The command runs the file.
+        engine: The software that computes: torch, or onnx for ONNX Runtime. auto uses onnx if it is installed, the
+            model has an export, and both give the same answers to examples of the run.
+        device: The device to compute on: auto, cpu, cuda, cuda:1 or mps. auto uses a GPU if there is one. With --ray,
+            the workers share the GPUs of the cluster.
     """
     from ._bulk_job import answer_all  # noqa: PLC0415 - an extra
 
@@ -50,4 +56,6 @@ def command(
         max_symbols=max_symbols,
         workers=(workers or os.cpu_count() or 1) if ray else None,
         specs=with_specs,
+        engine=engine,
+        device=device,
     )

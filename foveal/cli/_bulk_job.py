@@ -7,8 +7,9 @@ from pathlib import Path
 from ..scale import Bulk
 from ..scale._records import Record
 from ..scale._storage import Shard
+from ..serving._engines import Engine
 from ._bars import answering_bar
-from ._speech import is_quiet
+from ._speech import explain_engine, is_quiet
 
 
 def answer_all(
@@ -22,6 +23,8 @@ def answer_all(
     max_symbols: int,
     workers: int | None,
     specs: Path | None,
+    engine: Engine,
+    device: str,
 ) -> None:
     """Predict all missing shards; with `workers`, in this many processes of a cluster."""
     job = Bulk(
@@ -33,6 +36,8 @@ def answer_all(
         text=text,
         max_symbols=max_symbols,
         specs=specs,
+        engine=engine,
+        device=device,
     )
     shards = job.shards()
     job.clear_unfinished()
@@ -56,7 +61,7 @@ def answer_all(
 def _answered_here(job: Bulk, shards: Sequence[Shard]) -> Iterator[Record]:
     if not shards:
         return
-    answer = job.answerer()
+    answer = job.answerer(explain_engine)
     for shard in shards:
         with answering_bar(None) as answered:
             record = answer(shard, answered)

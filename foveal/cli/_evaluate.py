@@ -15,6 +15,7 @@ from tyro.conf import Positional, arg
 from ..data import Example
 from ..data.formats._opening import Opened
 from ..data.formats._tables import AbstractTable
+from ..devices import resolve_device
 from ..errors import SpecError
 from ..metrics import compare
 from ..metrics._intervals import Metric
@@ -43,6 +44,7 @@ def command(
     as_json: Annotated[bool, arg(name="json")] = False,
     with_specs: Path | None = None,
     threads: int | None = None,
+    device: str = "auto",
 ) -> None:
     """Score a model on files with targets.
 
@@ -63,17 +65,18 @@ def command(
         with_specs: A Python file that defines the parts of the model that are not from foveal, as
             SPECS = (MySpec,). The command runs the file.
         threads: The number of threads that torch uses. Defaults to OMP_NUM_THREADS, or to one per core.
+        device: The device to compute on: auto, cpu, cuda, cuda:1 or mps. auto uses a GPU if there is one.
     """
     use_threads(threads)
-    also = specs_in(with_specs)
+    also, used = specs_in(with_specs), resolve_device(device)
     opened = _opened(bundle, files, also, skip_header=skip_header)
     examples = list(opened.source)
     given = {"beam_size": beam_size, "no_repeat_ngram": no_repeat_ngram}
     search = {name: value for name, value in given.items() if value is not None}
-    found = _evaluated(load_models(bundle, others, also), examples, search, as_json)
+    found = _evaluated(load_models(bundle, others, also, used), examples, search, as_json)
     other = None
     if against is not None:
-        other = _evaluated(load_models(against, (), also), examples, search, as_json)
+        other = _evaluated(load_models(against, (), also, used), examples, search, as_json)
     if as_json:
         sys.stdout.write(json.dumps(_data(found, other), ensure_ascii=False) + "\n")
         return

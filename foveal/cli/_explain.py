@@ -38,6 +38,7 @@ def command(
     as_json: Annotated[bool, arg(name="json")] = False,
     with_specs: Path | None = None,
     threads: int | None = None,
+    device: str = "auto",
 ) -> None:
     """Explain one prediction as a page or as JSON.
 
@@ -59,9 +60,10 @@ def command(
         with_specs: A Python file that defines the parts of the model that are not from foveal, as
             SPECS = (MySpec,). The command runs the file.
         threads: The number of threads that torch uses. Defaults to OMP_NUM_THREADS, or to one per core.
+        device: The device to compute on: auto, cpu, cuda, cuda:1 or mps. auto uses a GPU if there is one.
     """
     use_threads(threads)
-    task = load_bundle(bundle, also=specs_in(with_specs))
+    task = load_bundle(bundle, also=specs_in(with_specs), device=device)
     example = Example(text if second is None else f"{text}\t{second}", features=features)
     explanation = explain(
         task, example, beam_size=beam_size, alternatives=alternatives, prefix=_symbols(task, prefix)

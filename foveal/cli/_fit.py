@@ -7,9 +7,11 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated
 
+import torch
 from rich.console import Console
 from tyro.conf import Positional, UseAppendAction, arg
 
+from ..devices import resolve_device
 from ..inspection import vital_signs
 from ..inspection.doctor._finding import Finding
 from ..inspection.doctor._watch import Watch
@@ -44,6 +46,7 @@ def command(
     tensorboard: bool = False,
     ray: bool = False,
     workers: int | None = None,
+    device: str = "auto",
 ) -> None:
     """Train a model from files, or resume an interrupted run.
 
@@ -71,13 +74,17 @@ def command(
         tensorboard: Also write event files for TensorBoard.
         ray: Train in several processes on the Ray cluster at RAY_ADDRESS or, without this variable, on the cores of
             this machine. Lost workers and nodes are replaced. Every node must have access to the output folder.
-        workers: The number of processes, with --ray. Defaults to the number of cores of this machine.
+        workers: The number of processes, with --ray. Defaults to the number of GPUs of this machine if the device is a
+            GPU, and otherwise to the number of its cores.
+        device: The device to train on: auto, cpu, cuda, cuda:1 or mps. auto uses a GPU if there is one. Under torchrun
+            and with --ray, each process uses its own GPU.
     """
     given = given_settings(
         settings_given, attention=attention, minutes=minutes, seed=seed, threads=threads
     )
+    used = resolve_device(device)
     with ExitStack() as stack:
-        group = stack.enter_context(process_group())
+        group = stack.enter_context(process_group(used))
         console = explaining(silent=not group.is_first)
         lock, listeners = None, list[Listener]()
         if group.is_first:
@@ -93,9 +100,9 @@ def command(
         group.agree([0.0])  # the other processes read the plan of process 0
         is_scored = True
         if ray:
-            _train_on_ray(out, workers, specs_file(recipe), resume=not fresh)
+            _train_on_ray(out, workers, specs_file(recipe), device, resume=not fresh)
         else:
-            is_scored = _train(console, out, also, lock, listeners, resume=not fresh)
+            is_scored = _train(console, out, also, lock, listeners, used, resume=not fresh)
         if group.is_first:
             say_outcome(console, out)
             if is_scored:  # a user who interrupted the scoring wants no report either
@@ -108,6 +115,7 @@ def _train(
     also: Sequence[type],
     lock: Lock | None,
     listeners: Sequence[Listener],
+    device: torch.device,
     *,
     resume: bool,
 ) -> bool:
@@ -124,20 +132,24 @@ def _train(
             resume=resume,
             lock=lock,
             measure_threads=True,
+            device=device,
         )
     use_threads(outcome.threads)  # for the report too
     return outcome.is_scored
 
 
-def _train_on_ray(out: Path, workers: int | None, specs: Path | None, *, resume: bool) -> None:
+def _train_on_ray(
+    out: Path, workers: int | None, specs: Path | None, device: str, *, resume: bool
+) -> None:
     from ..scale.cluster._joining import ray_cluster  # noqa: PLC0415 - an extra
     from ..scale.cluster._training import train_with_workers  # noqa: PLC0415 - an extra
 
     if not resume:
         delete_checkpoints(out)  # once, and not again when a worker is lost
-    number = workers or os.cpu_count() or 1
+    gpus = torch.cuda.device_count() if resolve_device(device).type == "cuda" else 0
+    number = workers or gpus or os.cpu_count() or 1
     with ray_cluster(num_cpus=number):
-        train_with_workers(out, number, specs=specs)
+        train_with_workers(out, number, specs=specs, device=device)
 
 
 def _say_alarm(console: Console, finding: Finding) -> None:

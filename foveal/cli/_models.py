@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import torch
+
 from ..bundles import load_bundle
 from ..data._example import evenly_spaced
 from ..errors import ValueRangeError
@@ -24,18 +26,20 @@ class Loaded(NamedTuple):
     spec: TaskSpec
 
 
-def load_models(folder: Path, others: Sequence[Path], also: Sequence[type] = ()) -> Loaded:
-    """Load the model in a folder or, with others, an ensemble, whose confidence is calibrated on the validation
-    examples of the first run.
+def load_models(
+    folder: Path, others: Sequence[Path], also: Sequence[type], device: torch.device
+) -> Loaded:
+    """Load the model in a folder onto a device or, with others, an ensemble, whose confidence is calibrated on the
+    validation examples of the first run.
     """
     if not others:
-        task = load_bundle(folder, also=also)
+        task = load_bundle(folder, also=also, device=device)
         return Loaded(task, task.spec)
     _check_distinct([folder, *others])
-    first = _transduction(folder, also)
+    first = _transduction(folder, also, device)
     members = [first]
     for other in others:
-        member = _transduction(other, also)
+        member = _transduction(other, also, device)
         try:
             TransductionEnsemble([first, member])
         except ValueRangeError as error:
@@ -60,9 +64,9 @@ def _check_distinct(folders: Sequence[Path]) -> None:
         seen[real] = folder
 
 
-def _transduction(folder: Path, also: Sequence[type]) -> Transduction:
+def _transduction(folder: Path, also: Sequence[type], device: torch.device) -> Transduction:
     why = f"--with: only transduction models can form an ensemble, not {folder}"
-    return as_transduction(load_bundle(folder, also=also), why)
+    return as_transduction(load_bundle(folder, also=also, device=device), why)
 
 
 def _calibrate(ensemble: TransductionEnsemble, first: Path, also: Sequence[type]) -> None:

@@ -21,16 +21,18 @@ from tyro.conf import Positional, arg
 
 from ..data import Example, LineReader
 from ..data.formats._tables import without_target
+from ..devices import resolve_device
 from ..errors import SpecError
-from ..planning._files import open_records, open_table
+from ..planning._files import open_records, open_table, trial_examples
 from ..serving import Predictor
 from ..serving._answer import answer_json
+from ..serving._engines import Engine, choose_engine
 from ..specs._files import specs_in
 from ..tasks import Prediction, TaskSpec
 from ._bars import answering_bar
 from ._conllu import fill_files
 from ._models import load_models
-from ._speech import note
+from ._speech import explain_engine, note
 from ._standard_input import standard_input
 from ._threads import use_threads
 
@@ -67,6 +69,8 @@ def command(
     others: Annotated[tuple[Path, ...], arg(name="with")] = (),
     with_specs: Path | None = None,
     threads: int | None = None,
+    device: str = "auto",
+    engine: Engine = "auto",
 ) -> None:
     """Predict an answer for every line of files or, without files, of the standard input.
 
@@ -88,6 +92,9 @@ def command(
         with_specs: A Python file that defines the parts of the model that are not from foveal, as
             SPECS = (MySpec,). The command runs the file.
         threads: The number of threads that torch uses. Defaults to OMP_NUM_THREADS, or to one per core.
+        device: The device to compute on: auto, cpu, cuda, cuda:1 or mps. auto uses a GPU if there is one.
+        engine: The software that computes: torch, or onnx for ONNX Runtime, which is faster for single inputs. auto
+            uses onnx if it is installed, the model has an export, and both give the same answers to examples of the run.
     """
     if attention and output != "jsonl":
         raise SpecError(
@@ -99,13 +106,16 @@ def command(
         )
     use_threads(threads)
     also = specs_in(with_specs)
-    predictor = Predictor(*load_models(bundle, others, also))
+    loaded = load_models(bundle, others, also, resolve_device(device))
+    chosen = choose_engine(loaded.task, engine, lambda: trial_examples(bundle, also))
+    predictor = Predictor(*loaded, chosen.answerer)
     if output == "conllu":
         fill_files(predictor, files)
         return
     settings = predictor.settings(
         nbest=nbest, beam_size=beam_size, no_repeat_ngram=no_repeat_ngram, attention=attention
     )
+    explain_engine(chosen)
     is_asking = not files and sys.stdin.isatty()
     examples = _examples_of(files, bundle, also, predictor, skip_header=skip_header)
     if header:

@@ -9,6 +9,7 @@ from tyro.conf import Positional
 
 from ..errors import ValueRangeError
 from ..serving import Limits
+from ..serving._engines import Engine
 
 _LIMITS = Limits()
 
@@ -28,6 +29,8 @@ def command(
     ray: bool = False,
     replicas: str = "2",
     with_specs: Path | None = None,
+    engine: Engine = "auto",
+    device: str = "auto",
 ) -> None:
     """Serve models over HTTP until SIGTERM or Ctrl-C. A model that changes on disk is reloaded.
 
@@ -46,6 +49,10 @@ def command(
         replicas: The number of servers, with --ray: a number, or a range such as 2..8 that adapts to the load.
         with_specs: A Python file that defines the parts of the model that are not from foveal, as
             SPECS = (MySpec,). The command runs the file.
+        engine: The software that computes: torch, or onnx for ONNX Runtime, which is faster for single inputs. auto
+            uses onnx for each model that has an export and gives the same answers as torch to examples of its run.
+        device: The device to compute on: auto, cpu, cuda, cuda:1 or mps. auto uses a GPU if there is one. With --ray,
+            the replicas share the GPUs of the cluster.
     """
     from ._serve_job import Listening, serve_here, serve_on_ray  # noqa: PLC0415 - an extra
 
@@ -56,7 +63,7 @@ def command(
                 "serve: --ray does not support --certificate, --key, --proxies and --no-pages. Remove them, and let a proxy "
                 "in front of the cluster terminate TLS and select paths."
             )
-        serve_on_ray(runs, listening, replicas, with_specs)
+        serve_on_ray(runs, listening, replicas, with_specs, engine, device)
     else:
         serve_here(
             runs,
@@ -66,4 +73,6 @@ def command(
             proxies=proxies,
             pages=pages,
             specs=with_specs,
+            engine=engine,
+            device=device,
         )

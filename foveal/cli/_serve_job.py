@@ -6,11 +6,14 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from ..devices import resolve_device
 from ..serving import Limits
+from ..serving._engines import Engine
 from ..serving.computing._process import Computing
 from ..serving.computing._served import named_folders
 from ..serving.server import build_app, serve
 from ..serving.server._tokens import Tokens, read_tokens
+from ._speech import explain_engine
 
 
 class Listening(NamedTuple):
@@ -47,11 +50,20 @@ def serve_here(
     proxies: str,
     pages: bool,
     specs: Path | None,
+    engine: Engine,
+    device: str,
 ) -> None:
     """Serve models from this machine until SIGTERM or Ctrl-C."""
     folders, limits, tokens = named_folders(runs), listening.limits, listening.begin()
-    with Computing(silent_seconds=limits.silent_seconds, specs=specs) as computing:
+    resolve_device(
+        device
+    )  # an unknown device is an error of this command, not of the computing process
+    with Computing(
+        silent_seconds=limits.silent_seconds, specs=specs, engine=engine, device=device
+    ) as computing:
         served = [computing.load(name, folder) for name, folder in folders.items()]
+        for one in served:
+            explain_engine(one.engine, f"{one.name}, ")
         serve(
             build_app(
                 served,
@@ -73,7 +85,12 @@ def serve_here(
 
 
 def serve_on_ray(
-    runs: Sequence[str], listening: Listening, replicas: str, specs: Path | None
+    runs: Sequence[str],
+    listening: Listening,
+    replicas: str,
+    specs: Path | None,
+    engine: Engine,
+    device: str,
 ) -> None:
     """Serve models from replicas on a cluster until SIGTERM or Ctrl-C."""
     from ..scale.cluster._serving import Deployment, Replicas, serve_with_replicas  # noqa: PLC0415 - an extra
@@ -86,6 +103,8 @@ def serve_on_ray(
         tokens=listening.begin(),
         is_public=listening.is_public,
         specs=specs,
+        engine=engine,
+        device=device,
     )
     serve_with_replicas(
         deployment, host=listening.host, port=listening.port, ready=_announcing(folders)

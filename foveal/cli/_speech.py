@@ -43,6 +43,11 @@ def explaining(*, stderr: bool = False, silent: bool = False) -> Console:
     return Console(highlight=False, stderr=stderr, quiet=silent or is_quiet())
 
 
+def explain_engine(chosen: object, name: str = "") -> None:
+    """Write the engine of a model, and the reason for it, to the standard error."""
+    explaining(stderr=True).print(f"{name}{chosen}", markup=False, soft_wrap=True)
+
+
 def note(text: str) -> None:
     """Write a note of one line to the standard error."""
     explaining(stderr=True).print(f"note: {text}", style="yellow", markup=False, soft_wrap=True)

@@ -31,6 +31,7 @@ def command(
     seed: int | None = None,
     workers: int | None = None,
     fresh: bool = False,
+    device: str = "auto",
 ) -> None:
     """Train with many settings on a Ray cluster, stop bad trials early, and keep the best model.
 
@@ -52,13 +53,15 @@ def command(
         seed: The random seed of the sampled settings, and of every trial.
         workers: The number of concurrent trials. Defaults to the number of cores of this machine.
         fresh: Start again if the output folder already has a sweep, instead of resuming it.
+        device: The device of the trials: auto, cpu or cuda. auto uses the GPUs of the cluster if it has some; concurrent
+            trials share them.
     """
     seconds = None if budget is None else seconds_of(budget)
     from ._sweep_job import sweep  # noqa: PLC0415 - an extra
 
     given = given_settings(settings_given, attention=None, minutes=None, seed=seed, threads=None)
     asked = Asked(train, dev, test, out, recipe, given)
-    sweep(asked, over, trials, seconds, workers or os.cpu_count() or 1, fresh=fresh)
+    sweep(asked, over, trials, seconds, workers or os.cpu_count() or 1, device, fresh=fresh)
 
 
 def seconds_of(text: str) -> float:

@@ -25,6 +25,7 @@ def sweep(
     trials: int,
     seconds: float | None,
     workers: int,
+    device: str,
     *,
     fresh: bool,
 ) -> None:
@@ -48,7 +49,9 @@ def sweep(
                 soft_wrap=True,
             )
             with ray_cluster(num_cpus=workers):
-                if not run_trials(planned, workers, _say, specs=specs_file(asked.recipe)):
+                if not run_trials(
+                    planned, workers, _say, specs=specs_file(asked.recipe), device=device
+                ):
                     sys.stderr.write("interrupted; run the same command again to resume\n")
                     sys.exit(_INTERRUPTED)
             planned.finish()

@@ -11,7 +11,7 @@ row, K spelling features of a token.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, TypeVar, final
+from typing import Any, ClassVar, Protocol, TypeVar, final, runtime_checkable
 
 import numpy as np
 import torch
@@ -24,16 +24,13 @@ from .images._pictures import collate_frames, collate_images
 from .streams._packed import Encoded, Packed, Ragged
 from .vocabularies._vocabulary import BEGIN, END
 
-AnyBatch = TypeVar(
-    "AnyBatch",
-    "Seq2SeqBatch",
-    "LabeledBatch",
-    "PairBatch",
-    "TaggedBatch",
-    "TextBatch",
-    "QuestionBatch",
-    "PictureBatch",
-)
+
+@runtime_checkable
+class _Dataclass(Protocol):
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+
+AnyBatch = TypeVar("AnyBatch", bound=_Dataclass)
 
 
 @final
@@ -385,15 +382,19 @@ def _spelling(packed: Packed) -> Int[Tensor, "B S K"] | None:
 
 
 def move(batch: AnyBatch, device: torch.device | str) -> AnyBatch:
-    """Return the batch with its tensors on a device."""
+    """Return the batch with its tensors on a device. The copy to a GPU is queued: the host does not wait for it."""
     values: dict[str, Any] = {field.name: getattr(batch, field.name) for field in fields(batch)}
     tensors = {name: value for name, value in values.items() if isinstance(value, Tensor)}
-    moved: dict[str, Any] = {
-        name: tensor.to(device, non_blocking=True) for name, tensor in tensors.items()
-    }
+    moved: dict[str, Any] = {name: _copied(tensor, device) for name, tensor in tensors.items()}
     if isinstance(batch, PictureBatch):
         moved["text"] = move(batch.text, device)
     return replace(batch, **moved)
+
+
+def _copied(tensor: Tensor, device: torch.device | str) -> Tensor:
+    """Return a tensor on a device. A GPU reads only pinned memory while the host continues."""
+    is_to_gpu = torch.device(device).type == "cuda" and tensor.is_cpu
+    return (tensor.pin_memory() if is_to_gpu else tensor).to(device, non_blocking=True)
 
 
 def _alignment(packed: Packed) -> Bool[Tensor, "B T S"]:

@@ -54,7 +54,7 @@ def beam_search(
     Args:
         stepper: The model.
         state: Initial state, with one hypothesis for each of B items.
-        begin: Begin symbol; a tensor gives one for each item and sets the device.
+        begin: Begin symbol; a tensor gives one for each item.
         end: End symbol.
         max_length: Maximum output length, including the end symbol; a tensor gives one for each item.
         beam_size: Number of live hypotheses at each step.
@@ -119,7 +119,7 @@ def beam_search(
             coverage_penalty=coverage_penalty,
             with_weights=with_weights,
         )
-        tokens = first_tokens(begin, num_items)
+        tokens = first_tokens(begin, num_items, state)
         searched = beams.run(state, tokens, torch.zeros_like(tokens, dtype=torch.float32))
         hypotheses = best_outputs("beam_search", searched, nbest, end=end, limit=limit)
     return ordinary(hypotheses)

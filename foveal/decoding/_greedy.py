@@ -41,7 +41,7 @@ def greedy(
     Args:
         stepper: The model.
         state: Initial state, with one hypothesis for each of B items.
-        begin: Begin symbol; a tensor gives one for each item and sets the device.
+        begin: Begin symbol; a tensor gives one for each item.
         end: End symbol.
         max_length: Maximum output length, including the end symbol; a tensor gives one for each item.
         min_length: Minimum output length, including the end symbol.
@@ -87,7 +87,7 @@ def greedy(
             "greedy",
             stepper,
             state,
-            first_tokens(begin, num_items),
+            first_tokens(begin, num_items, state),
             _MostProbable(),
             end=end,
             limit=limit,

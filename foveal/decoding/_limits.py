@@ -3,11 +3,12 @@
 Axes: B items.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from jaxtyping import Int
 from torch import Tensor
+from torch.utils import _pytree as pytree
 
 from ..errors import ShapeError, ValueRangeError
 
@@ -50,8 +51,10 @@ def limit_of(
     return Limit(max(lengths, default=1), each, frozenset(lengths))
 
 
-def first_tokens(begin: int | Int[Tensor, " B"], num_items: int) -> Int[Tensor, "B 1"]:
-    """Return the begin symbol of every item; a tensor also sets the device."""
+def first_tokens(begin: int | Int[Tensor, " B"], num_items: int, state: Any) -> Int[Tensor, "B 1"]:
+    """Return the begin symbol of every item, on the device of the first tensor in the state."""
     if isinstance(begin, Tensor):
         return begin.unsqueeze(1)
-    return torch.full((num_items, 1), begin)
+    tensors = (leaf for leaf in pytree.tree_leaves(state) if isinstance(leaf, Tensor))
+    device = next((tensor.device for tensor in tensors), None)
+    return torch.full((num_items, 1), begin, device=device)

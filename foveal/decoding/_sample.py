@@ -54,7 +54,7 @@ def sample(
     Args:
         stepper: The model.
         state: Initial state, with one hypothesis for each of B items.
-        begin: Begin symbol; a tensor gives one for each item and sets the device.
+        begin: Begin symbol; a tensor gives one for each item.
         end: End symbol.
         max_length: Maximum output length, including the end symbol; a tensor gives one for each item.
         num_samples: Number of samples for each item.
@@ -107,7 +107,7 @@ def sample(
     )
     noise = Noise(generator, num_items, "sample")
     with torch.inference_mode():
-        first = first_tokens(begin, num_items).expand(-1, num_samples)
+        first = first_tokens(begin, num_items, state).expand(-1, num_samples)
         draws = noise.uniform(limit.lengths(num_items), num_samples).to(first.device)
         hypotheses = write_chains(
             "sample",

@@ -61,7 +61,7 @@ def stochastic_beam_search(
     Args:
         stepper: The model.
         state: Initial state, with one hypothesis for each of B items.
-        begin: Begin symbol; a tensor gives one for each item and sets the device.
+        begin: Begin symbol; a tensor gives one for each item.
         end: End symbol.
         max_length: Maximum output length, including the end symbol; a tensor gives one for each item.
         num_samples: Number of samples for each item.
@@ -112,7 +112,7 @@ def stochastic_beam_search(
     )
     noise = Noise(generator, num_items, "stochastic_beam_search")
     with torch.inference_mode():
-        tokens = first_tokens(begin, num_items)
+        tokens = first_tokens(begin, num_items, state)
         root = noise.gumbel(1).to(tokens.device)
         beams = Beams(
             stepper,

@@ -3,7 +3,8 @@
 The kernels support float32 and float64 on the CPU. All other inputs, and the transforms of torch.func,
 use the passes in PyTorch operations, which are the reference. The environment variable
 FOVEAL_KERNELS selects the kernels of a process: `pure` uses only the reference, `baseline` and
-`avx2` use kernels with narrower vectors than the CPU supports.
+`avx2` use kernels with narrower vectors than the CPU supports, `triton` uses only the kernels of
+`_triton`.
 
 `differentiable` wraps kernels as `_derivatives` wraps passes, with the least overhead per call:
 a small kernel takes less time than torch needs to record it.
@@ -33,7 +34,7 @@ def _is_installed() -> bool:
     return True
 
 
-_WANTED = os.environ.get("FOVEAL_KERNELS") != "pure"
+_WANTED = os.environ.get("FOVEAL_KERNELS") not in ("pure", "triton")
 _IN_USE = _WANTED and _is_installed()
 _RAISED = (torch.float16, torch.bfloat16)
 _SERVED = (torch.float32, torch.float64, *_RAISED)
@@ -81,6 +82,11 @@ def serves(*potentials: Tensor) -> bool:
         if part.dtype != dtype or not part.is_cpu:
             return False
     return dtype in _SERVED and not is_transformed()
+
+
+def supports_dtype(potential: Tensor) -> bool:
+    """Return whether kernels support the dtype, maybe after a conversion to float32."""
+    return potential.dtype in _SERVED
 
 
 @cache

@@ -212,20 +212,27 @@ class Parser(nn.Module):
         return torch.cat(parts, -1)
 
     def _spelled(self, characters: Int[Tensor, "B n C"]) -> Float[Tensor, "B n D"]:
-        """Compute a vector from the characters of each word; a repeated word is encoded once."""
+        """Compute a vector from the characters of each word. On a CPU, a repeated word is encoded once."""
+        rows = characters.flatten(0, -2)
+        if (
+            not rows.is_cpu
+        ):  # a GPU encodes all words faster than it sends them to the host and back
+            return self._encoded(rows).unflatten(0, characters.shape[:-1])
+        different, which = np.unique(rows.numpy(), axis=0, return_inverse=True)
+        # Kernels for fewer rows round differently: see foveal.batch_invariant.
+        read = torch.from_numpy(different)
+        read = pad(read, (0, 0, 0, max(0, LEAST_ROWS - len(read))))
+        index = torch.from_numpy(which.reshape(-1))
+        return self._encoded(read)[index].unflatten(0, characters.shape[:-1])
+
+    def _encoded(self, read: Int[Tensor, "N C"]) -> Float[Tensor, "N D"]:
         encoder = self.characters
         assert encoder is not None
-        rows = characters.flatten(0, -2).cpu().numpy()
-        different, which = np.unique(rows, axis=0, return_inverse=True)
-        read = torch.from_numpy(different).to(characters.device)
-        # Kernels for fewer rows round differently: see foveal.batch_invariant.
-        read = pad(read, (0, 0, 0, max(0, LEAST_ROWS - len(read))))
         mask = read != 0
         mask[:, 0] = True  # padding counts as a word of one character
         summary = encoder(read, mask).summary
         assert summary is not None
-        index = torch.from_numpy(which.reshape(-1)).to(characters.device)
-        return summary[index].unflatten(0, characters.shape[:-1])
+        return summary
 
     def _states(
         self, values: Float[Tensor, "B n D"], mask: Bool[Tensor, "B n"] | None

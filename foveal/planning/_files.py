@@ -2,9 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 
 from ..data import AbstractSourceSpec, Example, Parallel, SourceSpec, TabSeparated, open_source
+from ..data._example import evenly_spaced
 from ..data.formats._babi import Babi
 from ..data.formats._conllu import ConllU
 from ..data.formats._dialogs import Dialogs
@@ -15,10 +17,13 @@ from ..data.formats._tables import AbstractTable, in_files
 from ..data.formats._treebank import Treebank
 from ..data.streams._prepared import PreparedCorpus
 from ..errors import FovealError, SpecError
+from ..training._outputs import sample_sources
 from ._choices import load_plan
 from ._held_out import DATA, divided_files
 
 _PACKED = (".gz", ".zst")
+_NUM_TRIALS = 32
+_MOST_READ = 1000  # validation examples to select trials from: enough for variety, and read at once
 
 
 def open_files(files: Sequence[str]) -> Opened:
@@ -148,13 +153,26 @@ def own_examples(bundle: Path, also: Sequence[type] = ()) -> Opened:
     )
 
 
-def validation_examples(bundle: Path, also: Sequence[type] = ()) -> list[Example]:
-    """Return the examples that selected the best weights of a run; none if they cannot be found."""
+def validation_examples(
+    bundle: Path, also: Sequence[type] = (), *, most: int | None = None
+) -> list[Example]:
+    """Return the examples that selected the best weights of a run, at most the first `most`; none if they cannot be
+    found.
+    """
     try:
         dev = load_plan(bundle, also=also).run.dev
-        return [] if dev is None else [example for example in dev if example.target is not None]
+        named = (example for example in dev or () if example.target is not None)
+        return list(islice(named, most))
     except (FovealError, OSError):  # a bundle without its run, or a file that was moved or changed
         return []
+
+
+def trial_examples(bundle: Path, also: Sequence[type] = ()) -> list[Example]:
+    """Return a few examples to test a model on: validation examples of its run or, if they cannot be found, sources that
+    the run has saved as samples; none for a bundle without its run.
+    """
+    found = evenly_spaced(validation_examples(bundle, also, most=_MOST_READ), _NUM_TRIALS)
+    return found or [Example(source) for source in sample_sources(bundle, _NUM_TRIALS)]
 
 
 def _unpacked(file: str) -> Path:

@@ -8,11 +8,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import torch
 from rich.console import Console
 
 from ..bundles import load_bundle
 from ..data.formats._rows import Rows, read_rows
 from ..data.formats._tables import ROLES
+from ..devices import resolve_device
 from ..errors import SpecError
 from ..specs import to_json
 from ..tasks import AbstractTask
@@ -30,6 +32,7 @@ def fit(
     out: Path | str | None = None,
     *,
     quiet: bool = False,
+    device: str | torch.device = "auto",
     **settings: Any,
 ) -> AbstractTask[Any]:
     """Train a model on files or rows, and return it ready to predict.
@@ -45,6 +48,8 @@ def fit(
         out: The folder of the run. If it contains an interrupted run of the same examples and settings, `fit`
             resumes it. By default, the run is in a temporary folder, which is deleted at the end.
         quiet: Print nothing.
+        device: The device to train on: auto, cpu, cuda, cuda:N or mps. auto uses a GPU if there is one. The returned
+            task is on the same device.
         **settings: Any setting of `foveal fit --set`, with two underscores in place of each dot:
             `encoder__num_layers=2`. `attention`, `minutes`, `seed` and `threads` are the options of the command. The
             columns of tables and rows are `train__source`, `train__target` and so on.
@@ -55,6 +60,7 @@ def fit(
     Raises:
         DataError: A file or a row cannot be read.
         SpecError: A setting does not exist, or its value has another type.
+        DeviceError: This machine does not have the device.
 
     Examples:
         >>> words = [(a + b, f"{a} {b}") for a in "abcd" for b in "abcd"]
@@ -62,6 +68,7 @@ def fit(
         >>> task.spec.model.encoder.hidden_size
         8
     """
+    used = resolve_device(device)
     texts = {name.replace("__", "."): value for name, value in settings.items()}
     short = {name: texts.pop(name, None) for name in _SHORT}
     given = given_settings([f"{path}={_text(value)}" for path, value in texts.items()], **short)
@@ -77,9 +84,13 @@ def fit(
         draft.save(folder)
         with waiting(console, "building the vocabulary") as first_word:
             draft.planned.run.fit(
-                folder, listeners=(first_word, Display(console)), lock=lock, measure_threads=True
+                folder,
+                listeners=(first_word, Display(console)),
+                lock=lock,
+                measure_threads=True,
+                device=used,
             )
-        return load_bundle(folder)
+        return load_bundle(folder, device=used)
 
 
 def _examples(

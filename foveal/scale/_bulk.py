@@ -8,7 +8,9 @@ from typing import Any, NamedTuple
 from ..bundles import load_bundle
 from ..bundles._manifest import seal_of
 from ..errors import ValueRangeError
+from ..planning._files import trial_examples
 from ..serving import Predictor
+from ..serving._engines import Chosen, Engine, choose_engine
 from ..specs._files import specs_in
 from ._answering import Way, answer_shard
 from ._lines import are_whole
@@ -40,6 +42,9 @@ class Bulk:
         text: The name of the input field in JSON lines.
         max_symbols: The maximum number of tokens in a line; longer lines are rejected.
         specs: A Python file with the parts of the model that are not from foveal; each process runs it.
+        engine: The engine of each process: torch, onnx, or auto. Engines round differently, like different machines, so
+            predictions of another engine count as predictions of the same model.
+        device: The device of each process: auto, cpu, cuda, cuda:N or mps. The same holds as for engines.
     """
 
     bundle: Path
@@ -50,6 +55,8 @@ class Bulk:
     text: str = "source"
     max_symbols: int = 2000
     specs: Path | None = None
+    engine: Engine = "auto"
+    device: str = "cpu"
 
     def shards(self) -> list[Shard]:
         """Return the input files.
@@ -116,14 +123,22 @@ class Bulk:
             "max_symbols": self.max_symbols,
         }
 
-    def answerer(self) -> Callable[[Shard, Callable[[int], None]], Record]:
+    def answerer(
+        self, explain: Callable[[Chosen], None] = lambda chosen: None
+    ) -> Callable[[Shard, Callable[[int], None]], Record]:
         """Load the model and return a function that predicts one shard after the other in this process.
+
+        Args:
+            explain: Receives the engine.
 
         Returns:
             A function of a shard and a progress callback. It writes the predictions and returns their record.
         """
-        task = load_bundle(self.bundle, also=specs_in(self.specs))
-        predictor = Predictor(task, task.spec)
+        also = specs_in(self.specs)
+        task = load_bundle(self.bundle, also=also, device=self.device)
+        chosen = choose_engine(task, self.engine, lambda: trial_examples(self.bundle, also))
+        explain(chosen)
+        predictor = Predictor(task, task.spec, chosen.answerer)
         settings = predictor.settings(nbest=self.nbest, beam_size=self.beam_size)
         way = Way(settings, self.text, self.max_symbols, self.about)
         return lambda shard, told: answer_shard(predictor, shard, way, self.out, told)

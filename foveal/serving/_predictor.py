@@ -21,6 +21,7 @@ from ..tasks import (
     TaskSpec,
     TransductionEnsemble,
 )
+from ..tasks.base._answerer import AbstractAnswerer
 
 
 class Questions:
@@ -77,11 +78,17 @@ class Predictor(Questions):
     Args:
         task: Trained task, or an ensemble.
         spec: Spec of the task, or of the first member.
+        answerer: An engine for the answers, for example `foveal.export.ExportedAnswerer`; None for torch.
     """
 
-    def __init__(self, task: AbstractTask[Any] | TransductionEnsemble, spec: TaskSpec) -> None:
+    def __init__(
+        self,
+        task: AbstractTask[Any] | TransductionEnsemble,
+        spec: TaskSpec,
+        answerer: AbstractAnswerer | None = None,
+    ) -> None:
         super().__init__(task, spec)
-        self._answerer = task.answerer(task.prediction)
+        self._answerer = task.answerer() if answerer is None else answerer
 
     def answer(self, examples: Sequence[Example], settings: PredictionSpec) -> list[Prediction]:
         """Predict examples of one size class, in one batch.

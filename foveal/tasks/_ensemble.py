@@ -15,6 +15,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import fields
 from typing import Any, Literal, final
 
+import torch
 from typing_extensions import override
 
 from ..data import Example, Vocabulary
@@ -70,6 +71,11 @@ class TransductionEnsemble(AbstractAnswering):
     @override
     def main_metric(self) -> MainMetric:
         return self.members[0].main_metric
+
+    @property
+    def device(self) -> torch.device:
+        """The device of the members."""
+        return self.members[0].device
 
     @override
     def answering(self) -> AbstractContextManager[None]:

@@ -12,7 +12,7 @@ from typing import final
 
 from ..data import Example, Vocabulary
 from ..errors import DataError
-from ..runtime._vocabulary import tokens_with_slots, unseen_slots, with_slots
+from ..runtime.text._vocabulary import tokens_with_slots, unseen_slots, with_slots
 
 
 @final

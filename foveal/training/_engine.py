@@ -7,19 +7,22 @@ state, and work between two steps, such as a validation, does not change the run
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
+from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from ..devices import seed_device
 from ..errors import CheckpointError
 from ..tasks.base._prediction import Loss
 from ._average import Average, overwrite
 from ._gradients import Gradients, Reduced
 from ._group import Group
+from ._precision import Precision
 from ._spec import TrainingSpec
 
-_WEIGHTS, _OPTIMISER, _MEAN = "weights.", "optimizer.", "mean."
+_WEIGHTS, _OPTIMISER, _MEAN, _PRECISION = "weights.", "optimizer.", "mean.", "precision."
 
 
 class Engine:
@@ -31,6 +34,8 @@ class Engine:
         self._model, self._spec, self._group = model, spec, group
         trained = {n: p for n, p in model.named_parameters() if p.requires_grad}
         self._trained = trained
+        self._device = next(model.parameters()).device
+        self._precision = Precision(spec, self._device)
         self._optimizer = _optimizer(list(trained.values()), spec)
         self._gradients = Gradients(list(trained.values()), group, num_signals)
         self._average = Average(trained, spec.ema_decay) if spec.ema_decay else None
@@ -40,6 +45,11 @@ class Engine:
     def num_parameters(self) -> int:
         """The number of trainable parameters."""
         return sum(parameter.numel() for parameter in self._trained.values())
+
+    @property
+    def warning(self) -> str | None:
+        """A warning about the precision, if the device computes it slowly."""
+        return self._precision.warning()
 
     def step(
         self,
@@ -64,25 +74,29 @@ class Engine:
         Returns:
             The reduced loss and gradient norm, and the state after the last batch.
         """
-        torch.default_generator.manual_seed(_mixed(self._spec.seed, self._group.rank, number))
+        seed_device(self._device, _mixed(self._spec.seed, self._group.rank, number))
         self._optimizer.zero_grad(set_to_none=True)
         totals, counts, parts = [], [], []
         for batch in batches:
-            with _precision(self._spec):
+            with self._precision.autocast():
                 loss = loss_of(batch, state)
-            loss.total.backward()
+            self._precision.scaled(loss.total).backward()
             state = loss.state
             totals.append(loss.total)
             counts.append(loss.count)
             parts.append(loss.parts)
         count = _sum(counts)
         reduced = self._gradients.finish(
-            _sum(totals), count, clip_norm=self._spec.clip_norm, signals=signals
+            _sum(totals),
+            count,
+            clip_norm=self._spec.clip_norm,
+            signals=signals,
+            unscale=partial(self._precision.unscale, self._optimizer),
         )
         means = {name: _sum([some[name] for some in parts]) / count for name in parts[0]}
         for settings in self._optimizer.param_groups:
             settings["lr"] = rate
-        self._optimizer.step()
+        self._precision.update(self._optimizer)
         if self._average is not None:
             self._average.renew(number)
         return reduced._replace(parts=means), state
@@ -116,6 +130,7 @@ class Engine:
                 found[f"{_OPTIMISER}{key}.{name}"] = tensor
         if self._average is not None:
             found |= {_MEAN + name: tensor for name, tensor in self._average.mean.items()}
+        found |= {_PRECISION + name: tensor for name, tensor in self._precision.tensors().items()}
         return found
 
     def load(self, tensors: Mapping[str, Tensor]) -> None:
@@ -124,6 +139,7 @@ class Engine:
         _check_names("weights", self._weights(), weights)
         overwrite(self._weights(), weights)
         self._load_optimizer(_below(_OPTIMISER, tensors))
+        self._precision.load(_below(_PRECISION, tensors))
         if self._average is not None:
             mean = _below(_MEAN, tensors)
             _check_names("mean", self._average.mean, mean)
@@ -170,18 +186,6 @@ def _optimizer(parameters: list[nn.Parameter], spec: TrainingSpec) -> torch.opti
         weight_decay=spec.weight_decay,
         fused=True,
     )
-
-
-def has_bfloat16() -> bool:
-    """Return True if this processor supports bfloat16 natively; where torch emulates it, float32 is faster."""
-    ask = getattr(torch.cpu, "get_capabilities", dict)  # older versions of torch do not have it
-    found: dict[str, Any] = ask()
-    is_known = found.get("architecture") == "x86_64"
-    return not is_known or found["avx512_bf16"] or found["amx_bf16"]
-
-
-def _precision(spec: TrainingSpec) -> Any:
-    return torch.autocast("cpu", dtype=torch.bfloat16) if spec.bf16 else nullcontext()
 
 
 def _sum(numbers: Sequence[Tensor]) -> Tensor:

@@ -11,6 +11,7 @@ import torch
 from ..bundles import save_bundle
 from ..data import Example
 from ..data.streams._stream import AbstractStream
+from ..devices import random_state_restored
 from ..metrics._intervals import Metric
 from ..tasks import AbstractTask, Evaluation
 from ._group import Group, process_group
@@ -40,6 +41,7 @@ class Outcome:
     seconds: float
     share: float  # fraction of the time spent on validation
     threads: int = 1  # number of threads that torch used
+    device: str = "cpu"  # the device of the model
     is_scored: bool = True  # False if scoring was interrupted; the model is saved in either case
 
 
@@ -58,7 +60,7 @@ def fit(
     lock: Lock | None = None,
     measure_threads: bool = False,
 ) -> Outcome:
-    """Train a task and save it with its log, scores, samples and curves.
+    """Train a task on the device of its model, and save it with its log, scores, samples and curves.
 
     To resume a run that was killed, make the same call again. Several processes, each with its part of the stream,
     train one model (see `process_group`).
@@ -94,10 +96,10 @@ def fit(
     check_training(spec)
     folder = Path(out)
     with ExitStack() as stack:
-        group = stack.enter_context(process_group())
+        group = stack.enter_context(process_group(task.device))
         if group.is_first and lock is None:
             stack.enter_context(locked(folder))
-        stack.enter_context(torch.random.fork_rng(devices=[]))
+        stack.enter_context(random_state_restored(task.device))
         stack.enter_context(threads_restored())
         interrupt = stack.enter_context(interruptible())
         sets = {"dev": dev, "test": test}
@@ -113,8 +115,11 @@ def fit(
             group=group,
             listeners=(LogWriter(folder / LOG), *listeners),
             interrupt=interrupt,
-            # Processes on one machine share its cores and cannot measure at the same time.
-            threads=ThreadSetting(spec.threads, measures=measure_threads and group.size == 1),
+            # Processes on one machine share its cores and cannot measure at the same time. A GPU needs one thread.
+            threads=ThreadSetting(
+                spec.threads,
+                measures=measure_threads and group.size == 1 and task.device.type == "cpu",
+            ),
             probes=probes,
         )
         try:
@@ -154,6 +159,7 @@ def _finish(
             "seconds": round(at.seconds, 3),
             "share_of_validation": round(at.share, 4),
             "threads": torch.get_num_threads(),
+            "device": str(task.device),
         }
         write_outputs(folder, found, facts)
     scores = {name: evaluation.metrics for name, evaluation in found.items()}
@@ -183,5 +189,6 @@ def _finish(
         seconds=at.seconds,
         share=at.share,
         threads=torch.get_num_threads(),
+        device=str(task.device),
         is_scored=is_scored,
     )

@@ -7,7 +7,7 @@ A loss is a sum and a count, so the result is the gradient of the mean over all 
 batches and processes. Sum and count share one tensor with the gradients: each step sends one message.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -53,6 +53,7 @@ class Gradients:
         *,
         clip_norm: float | None,
         signals: Sequence[float],
+        unscale: Callable[[], None] = lambda: None,
     ) -> Reduced:
         """Sum over processes, divide and clip.
 
@@ -61,6 +62,7 @@ class Gradients:
             count: The number of tokens or examples in the sum.
             clip_norm: The maximum norm of the gradient, or None.
             signals: Numbers that are summed over the processes.
+            unscale: Divides the gradients, summed over the processes, by the scale of the loss.
 
         Returns:
             The sums over all processes, and the norm of the gradient before clipping.
@@ -72,6 +74,7 @@ class Gradients:
         summed = tuple(signals)
         if self._group.size > 1:
             total, count, summed = self._exchange(total, count, signals)
+        unscale()
         gradients = [p.grad for p in self._parameters if p.grad is not None]
         norm = get_total_norm(gradients, foreach=True) / count
         scale = count.reciprocal()
@@ -86,7 +89,8 @@ class Gradients:
         own = [p.grad for p in self._parameters if p.grad is not None]
         torch._foreach_copy_(self._views, own)  # pyright: ignore[reportPrivateImportUsage]
         rest = self._flat[len(self._flat) - 2 - self._num_signals :]
-        rest.copy_(torch.stack([total, count, *(torch.tensor(signal) for signal in signals)]))
+        rest[:2].copy_(torch.stack([total, count]))
+        rest[2:].copy_(torch.tensor(signals))
         self._group.add_up(self._flat)
         for parameter, view in zip(self._parameters, self._views, strict=True):
             parameter.grad = view
@@ -104,6 +108,6 @@ def _flat_views(parameters: Sequence[Parameter], extra: int) -> tuple[Tensor, li
             f"model.float() first; bf16=True still computes in bfloat16."
         )
     sizes = [parameter.numel() for parameter in parameters]
-    flat = torch.zeros(sum(sizes) + extra)
+    flat = torch.zeros(sum(sizes) + extra, device=parameters[0].device)
     parts = flat[: sum(sizes)].split(sizes)
     return flat, [part.view_as(p) for part, p in zip(parts, parameters, strict=True)]

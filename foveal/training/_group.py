@@ -13,9 +13,12 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
+from ..errors import DeviceError
+
 # The time that processes wait while the first one scores. If a process dies, its connections close, and the other
 # processes notice at once.
 _TIMEOUT = timedelta(hours=12)
+_CPU = torch.device("cpu")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,27 +54,58 @@ class Group:
 
 
 @contextmanager
-def process_group() -> Iterator[Group]:
+def process_group(device: torch.device = _CPU) -> Iterator[Group]:
     """Join the group in which this process was launched.
 
-    Under torchrun, the group is created here (gloo) and destroyed at the end. A group that a launcher has already
-    created is used unchanged. Without a launcher, the group is only this process.
+    Under torchrun, the group is created here (gloo, and nccl for tensors on GPUs) and destroyed at the end. A group that
+    a launcher has already created is used unchanged. Without a launcher, the group is only this process.
+
+    Args:
+        device: The device of this process.
 
     Yields:
         The group, with the rank of this process.
+
+    Raises:
+        DeviceError: Several processes are to train on mps, which has no communication between processes.
 
     Examples:
         >>> with process_group() as group:
         ...     group.rank, group.size
         (0, 1)
     """
+    is_launched = int(os.environ.get("WORLD_SIZE", "1")) > 1
+    if device.type == "cuda":
+        torch.cuda.set_device(device)  # nccl uses the current device
+    if is_launched and device.type == "mps":
+        raise DeviceError(
+            "device: several processes can train on cpu or cuda, got mps. Start one process, or use "
+            "--device cpu."
+        )
     if dist.is_available() and dist.is_initialized():
         yield Group(dist.get_rank(), dist.get_world_size())
-    elif int(os.environ.get("WORLD_SIZE", "1")) > 1:
-        dist.init_process_group("gloo", timeout=_TIMEOUT)
+    elif is_launched:
+        dist.init_process_group(backend_for(device.type), timeout=_TIMEOUT)
         try:
             yield Group(dist.get_rank(), dist.get_world_size())
         finally:
             dist.destroy_process_group()
     else:
         yield Group(0, 1)
+
+
+def backend_for(kind: str) -> str:
+    """Return the backend of a group whose models are on this kind of device, such as cuda. The decisions of the training
+    loop are numbers on the CPU on every device, so a group on GPUs has two backends.
+
+    Args:
+        kind: The type of the device.
+
+    Returns:
+        The backend, for `init_process_group`.
+
+    Examples:
+        >>> backend_for("cuda"), backend_for("cpu")
+        ('cpu:gloo,cuda:nccl', 'gloo')
+    """
+    return "cpu:gloo,cuda:nccl" if kind == "cuda" else "gloo"

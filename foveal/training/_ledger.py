@@ -7,6 +7,7 @@ batch, and no file contains results of later steps.
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import torch
@@ -19,6 +20,8 @@ from ._gradients import Reduced
 from .events._events import StepDone
 
 _MAX_NAMED = 20  # number of examples named in an error
+# With float16, the loss scale is halved at every overflow. After this many in a row it is below 1e-7.
+_MOST_OVERFLOWS = 40
 
 
 class Known(NamedTuple):
@@ -34,9 +37,15 @@ class Known(NamedTuple):
 
 
 class Ledger:
-    """Steps whose results have not been read yet."""
+    """Steps whose results have not been read yet.
 
-    def __init__(self) -> None:
+    Args:
+        skips_overflows: Whether the optimizer skips a step whose gradient is not finite, as with float16. The norm of
+            such a step is reported as 0.
+    """
+
+    def __init__(self, *, skips_overflows: bool = False) -> None:
+        self._skips_overflows, self._overflows = skips_overflows, 0
         self._known: list[Known] = []
         self._numbers: list[Tensor] = []
         self._parts: list[Mapping[str, Tensor]] = []
@@ -65,10 +74,14 @@ class Ledger:
         rows = zip(self._known, numbers, self._parts, strict=True)
         done = [_step_done(known, *of_step, parts=parts) for known, of_step, parts in rows]
         for known, step in zip(self._known, done, strict=True):
-            if not (math.isfinite(step.loss) and math.isfinite(step.norm)):
+            if not (math.isfinite(step.loss) and self._is_usable(step.norm)):
                 raise NonFiniteError(_what_went_wrong(known, step, where))
         self._known, self._numbers, self._parts = [], [], []
-        return done
+        return [step if math.isfinite(step.norm) else replace(step, norm=0.0) for step in done]
+
+    def _is_usable(self, norm: float) -> bool:
+        self._overflows = 0 if math.isfinite(norm) else self._overflows + 1
+        return self._overflows <= (_MOST_OVERFLOWS if self._skips_overflows else 0)
 
 
 def _step_done(
@@ -98,7 +111,7 @@ def _what_went_wrong(known: Known, step: StepDone, where: Callable[[int], Where]
     return (
         f"step {step.step}, epoch {step.epoch:.2f}, learning rate {step.rate:g}: {what}, expected a "
         f"finite number. The batch contains {_named(known.batches, where)}. Reduce learning_rate, "
-        f"increase warmup_steps, reduce clip_norm or set bf16=false, and start again; if training "
+        f"increase warmup_steps, reduce clip_norm or set bf16=false (fp16=false), and start again; if training "
         f"stops at the same examples, check them. The last checkpoint is from before this step."
     )
 

@@ -29,7 +29,8 @@ from ..metrics import measure
 from ..specs import to_data
 from ..tasks import AbstractTask, Evaluation, PredictionSpec
 from ..tasks.base._prediction import Loss
-from ._engine import Engine, has_bfloat16
+from ._engine import Engine
+from ._feed import Feed
 from ._group import Group
 from ._ledger import Known, Ledger
 from ._schedule import rate_share
@@ -103,7 +104,8 @@ class Loop:
         self._listeners = listeners if group.is_first else ()
         self._sample = evenly_spaced(dev, spec.validation_size)
         self._engine = Engine(task.model, spec, group, _NUM_SIGNALS)
-        self._ledger = Ledger()
+        self._feed = Feed(train, task.device)
+        self._ledger = Ledger(skips_overflows=spec.fp16)
         self._best: dict[str, Tensor] = {}
         self._latest: Evaluation | None = None  # only in process 0
         self._state: Any = None  # recurrent state of running text after the latest step
@@ -178,14 +180,12 @@ class Loop:
                 parameters=self._engine.num_parameters,
                 metric=metric.name,
                 higher_is_better=metric.higher_is_better,
+                device=str(self._task.device),
             )
         )
         self._has_begun = True
-        if self._spec.bf16 and not has_bfloat16():
-            self.warn(
-                "bf16=true, but this CPU has no bfloat16 instructions: steps may take twice the time "
-                "of float32. Turn it off: --set training.bf16=false (bf16=False in a recipe)."
-            )
+        if self._engine.warning is not None:
+            self.warn(self._engine.warning)
         if found is not None:
             for refusal in found.refusals:
                 self.warn(f"{refusal} Resuming from {found.folder.name} instead.")
@@ -206,21 +206,17 @@ class Loop:
         at, spec = self.at, self._spec
         number = at.step + 1
         rate = spec.learning_rate * rate_share(spec, number, at.progress)
-        batches, epochs, asked = [], [], time.perf_counter()
-        for _ in range(spec.accumulate):
-            batches.append(next(stream))
-            epochs.append(self._train.epoch)
-        wait = time.perf_counter() - asked
-        self._batch = batches[-1]
+        fed = self._feed.take(stream, spec.accumulate)
+        self._batch = fed.batches[-1]
         self._choose_threads()
         if self._carried:
-            self._state = self._unflattened(batches[0])
+            self._state = self._unflattened(fed.batches[0])
         rows = sum(
-            len(batch.mask if isinstance(batch, TextBatch) else batch.indices) for batch in batches
+            len(batch.mask if isinstance(batch, TextBatch) else batch.indices) for batch in fed.read
         )
         reduced, self._state = self._engine.step(
             self._loss_of,
-            batches,
+            fed.batches,
             self._state,
             number=number,
             rate=rate,
@@ -229,11 +225,14 @@ class Loop:
         seconds, interrupted, all_rows = reduced.signals
         seconds /= self._group.size
         self._is_interrupted = interrupted > 0  # shared by all processes, unlike the local flag
-        at = at.after_batches(epochs, round(all_rows), self._epoch_size(batches[0]))
+        at = at.after_batches(fed.epochs, round(all_rows), self._epoch_size(fed.read[0]))
         spent = seconds + reserved(spec, at, self._num_scored)
         progress = progress_of(spec, step=number, epochs=at.epochs, seconds=spent)
         self.at = replace(at, step=number, progress=progress, seconds=seconds)
-        self._ledger.add(Known(number, at.epochs, progress, rate, seconds, batches, wait), reduced)
+        known = Known(number, at.epochs, progress, rate, seconds, fed.read, fed.wait)
+        self._ledger.add(known, reduced)
+        if self._reason_to_stop() is None:
+            self._feed.prepare(stream, spec.accumulate)
 
     def _choose_threads(self) -> None:
         loss = partial(self._task.loss, self._batch)
@@ -258,7 +257,9 @@ class Loop:
         with torch.no_grad():
             leaves, form = pytree.tree_flatten(self._task.loss(batch, None).state)
         carried, self._carried = self._carried, {}
-        return form.unflatten([carried.get(str(n), leaf) for n, leaf in enumerate(leaves)])
+        device = self._task.device
+        kept = {int(number): tensor.to(device) for number, tensor in carried.items()}
+        return form.unflatten([kept.get(number, leaf) for number, leaf in enumerate(leaves)])
 
     def _read(self) -> None:
         self._read_at = self.at.seconds
@@ -359,7 +360,7 @@ class Loop:
         state = {
             "settings": self._settings(),
             "position": asdict(self.at),
-            "stream": self._train.state(),
+            "stream": self._feed.state(),
             "threads": torch.get_num_threads(),
         }
         leaves = enumerate(pytree.tree_leaves(self._state))

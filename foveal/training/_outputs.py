@@ -43,7 +43,7 @@ def write_outputs(folder: Path, found: Mapping[str, Evaluation], facts: dict[str
     text = json.dumps({**content, "baselines": baselines, **facts}, indent=1, ensure_ascii=False)
     replace_text(folder / _METRICS, text + "\n")
     if "dev" in found:
-        _write_samples(folder / _SAMPLES, found["dev"])
+        _write_samples(samples_file(folder), found["dev"])
     draw_curves(folder / LOG, folder / "curves.svg")
 
 
@@ -57,9 +57,14 @@ def scores_of(folder: Path) -> dict[str, dict[str, Metric]]:
     }
 
 
+def samples_file(folder: Path) -> Path:
+    """Return the path of the samples in the folder of a run, which may not exist."""
+    return folder / _SAMPLES
+
+
 def sample_sources(folder: Path, most: int) -> list[str]:
     """Return the sources of the first samples that a run has saved, or an empty list."""
-    path = folder / _SAMPLES
+    path = samples_file(folder)
     if not path.is_file():
         return []
     with path.open(encoding="utf-8", newline="") as file:

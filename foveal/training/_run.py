@@ -13,6 +13,7 @@ from ..bundles._warm_start import warm_start
 from ..bundles._word_vectors import load_word_vectors
 from ..data import CurriculumSpec, SourceSpec
 from ..data.streams._prepared import PreparedCorpus
+from ..devices import random_state_restored, resolve_device
 from ..specs import check, setting, to_data, to_json
 from ..tasks import TaskSpec
 from ..tasks._prepared import build_for_corpus
@@ -64,6 +65,7 @@ class Run:
         resume: bool = True,
         lock: Lock | None = None,
         measure_threads: bool = False,
+        device: str | torch.device = "auto",
     ) -> Outcome:
         """Train and save into a folder, or resume the run in the folder; see `fit`.
 
@@ -79,22 +81,25 @@ class Run:
             lock: The lock on the folder, if the caller holds it.
             measure_threads: Whether to time the first step with one thread and with all threads, and use the faster
                 number.
+            device: The device to train on: auto, cpu, cuda, cuda:N or mps. It is not part of the run, which can be
+                resumed on another device.
 
         Returns:
             The reason for the end of training, the best step, the scores and the time.
 
         Raises:
             SpecError: A setting does not fit, or the folder cannot be written to.
+            DeviceError: This machine does not have the device.
             DataError: The data cannot be used.
             CheckpointError: The checkpoints are damaged, the files or settings have changed, or another process is
                 training in the folder.
             NonFiniteError: The loss or the gradient is not finite.
         """
         check(self)
-        folder, training = Path(out), self.training
+        folder, training, used = Path(out), self.training, resolve_device(device)
         with ExitStack() as stack:
-            group = stack.enter_context(process_group())
-            stack.enter_context(torch.random.fork_rng(devices=[]))
+            group = stack.enter_context(process_group(used))
+            stack.enter_context(random_state_restored(used))
             inputs: Inputs = {}
             if group.is_first:
                 lock = lock or stack.enter_context(locked(folder))
@@ -111,6 +116,7 @@ class Run:
                 warm_start(task, self.start_from)
             if self.word_vectors is not None:
                 load_word_vectors(task, self.word_vectors)
+            task.model.to(used)
             by_size = training.batch_size is not None
             train = task.batches(
                 self.train,

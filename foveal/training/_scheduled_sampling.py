@@ -33,7 +33,7 @@ def with_own_inputs(task: AbstractTask[Any], batch: Batch, share: float) -> Batc
     text = writing.text_of(batch)
     guesses = _guesses(writing, batch)
     before = torch.cat([text.tokens[:, :1], guesses[:, :-1]], 1)
-    own = torch.rand(text.tokens.shape) < share
+    own = torch.rand(text.tokens.shape, device=text.tokens.device) < share
     own[:, 0] = False
     tokens = torch.where(own & text.mask, before, text.tokens)
     return writing.with_text(batch, replace(text, tokens=tokens))

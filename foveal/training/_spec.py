@@ -65,6 +65,9 @@ class TrainingSpec:
         1.0, "maximum gradient norm; longer gradients are clipped", above=0
     )
     bf16: bool = setting(False, "compute the loss with bfloat16 autocast")
+    fp16: bool = setting(
+        False, "compute the loss with float16 autocast and a loss scale, for GPUs without bfloat16"
+    )
     scheduled_sampling: float = setting(
         0.0,
         "scheduled sampling: fraction of decoder inputs that are predictions, rising from 0 to this "
@@ -117,6 +120,11 @@ def check_training(spec: TrainingSpec) -> None:
         raise SpecError(
             f"TrainingSpec: ema_decay and betas must be below 1, got ema_decay={spec.ema_decay} and "
             f"betas={spec.betas}; a mean with decay 1 never changes. For example, use 0.999."
+        )
+    if spec.bf16 and spec.fp16:
+        raise SpecError(
+            "TrainingSpec: expected at most one of bf16 and fp16, got both. Use bf16, which needs no "
+            "loss scale; fp16 is for GPUs without bfloat16."
         )
     if spec.schedule == "inverse_square_root" and spec.warmup_steps == 0:
         raise SpecError(

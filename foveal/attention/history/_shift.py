@@ -109,7 +109,9 @@ def _shift_real(
     mask: Bool[Tensor, "*batch 1 S"] | None,
 ) -> Float[Tensor, "*batch Q S"]:
     """Move weights among the real positions, as if there were no padding between them."""
-    if mask is None or bool((mask[..., :-1] >= mask[..., 1:]).all()):  # padding only at the end
+    if mask is None:
+        return shift(weights, shifts)
+    if mask.is_cpu and bool((mask[..., :-1] >= mask[..., 1:]).all()):  # padding only at the end
         return shift(weights, shifts)
     order = (~mask).to(torch.int8).argsort(dim=-1, stable=True).expand_as(weights)
     moved = shift(weights.gather(-1, order), shifts)

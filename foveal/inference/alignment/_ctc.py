@@ -3,8 +3,8 @@
     log Z           = log sum over paths that spell the labels of exp( sum over t of log_probs[t, path_t] )
     marginals[t, v] = p(path_t = v) = d log Z / d log_probs[t, v]
 
-The C++ kernel (`native/src/ctc.h`) reads log-probabilities and labels, without a table of moves. The
-reference, and the gradient through the marginals, use the lattice of `_ctc_lattice`.
+The C++ kernel (`native/src/ctc.h`) and the Triton kernel (`gpu/foveal_triton/_ctc_kernels.py`) read
+log-probabilities and labels, without a table of moves. The reference, and the gradient through the marginals, use the lattice of `_ctc_lattice`.
 
 Axes: B batch, T frames, V symbols, L labels.
 Reference: Graves et al. 2006.
@@ -19,10 +19,19 @@ from torch import Tensor
 from .. import _native
 from .._arguments import check_ctc
 from .._requests import records_gradient, wants_gradient
+from .._triton import ops_of, serves as serves_on_gpu
 from ._ctc_lattice import ctc_lattice, emitting_states
 from ._functions import alignment_log_partition, alignment_marginals
 
-_OPS = torch.ops.foveal_native
+# The Triton kernels have one label in each lane of a program.
+_MOST_LABELS = 1023
+
+
+def _has_kernels(log_probs: Tensor, targets: Tensor) -> bool:
+    """Return whether the C++ or the Triton kernels support these tensors."""
+    if _native.serves(log_probs):
+        return True
+    return targets.shape[1] <= _MOST_LABELS and serves_on_gpu(log_probs)
 
 
 def ctc_log_partition(
@@ -56,13 +65,13 @@ def ctc_log_partition(
         tensor([0.7500])
     """
     check_ctc(log_probs, targets, frame_mask, target_mask, blank)
-    if not _native.serves(log_probs):
+    if not _has_kernels(log_probs, targets):
         lattice = ctc_lattice(log_probs, targets, target_mask, blank)
         return alignment_log_partition(lattice.moves, frame_mask, lattice.real)
     given = _native.raised(log_probs), targets.long(), frame_mask, target_mask, blank
     if wants_gradient((log_probs,)):
         return _LogPartition.apply(*given)
-    return _OPS.ctc_log_partition.default(*given)
+    return ops_of(log_probs).ctc_log_partition.default(*given)
 
 
 def ctc_marginals(
@@ -98,9 +107,9 @@ def ctc_marginals(
                  [0.5000, 0.5000]]])
     """
     check_ctc(log_probs, targets, frame_mask, target_mask, blank)
-    if _native.serves(log_probs) and not wants_gradient((log_probs,)):
+    if _has_kernels(log_probs, targets) and not wants_gradient((log_probs,)):
         given = _native.raised(log_probs), targets.long(), frame_mask, target_mask, blank
-        return _OPS.ctc_marginals.default(*given)[1]
+        return ops_of(log_probs).ctc_marginals.default(*given)[1]
     return _lattice_marginals(log_probs, targets, frame_mask, target_mask, blank)
 
 
@@ -122,7 +131,7 @@ class _LogPartition(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, log_probs: Any, *given: Any) -> Any:
         *tensors, ctx.blank = given
-        log_partition, found = _OPS.ctc_marginals.default(log_probs, *given)
+        log_partition, found = ops_of(log_probs).ctc_marginals.default(log_probs, *given)
         ctx.save_for_backward(log_probs, found, *tensors)
         return log_partition
 

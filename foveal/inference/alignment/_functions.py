@@ -50,7 +50,7 @@ def alignment_log_partition(
         tensor([13.])
     """
     check_alignment(moves, source_mask, target_mask)
-    if _native.serves(moves):
+    if kernels.has_kernels(moves):
         return _NATIVE.log_partition((moves,), _join(moves, source_mask, target_mask))
     upright = _is_upright(moves)
     mask = _join(moves, source_mask, target_mask, upright)
@@ -81,7 +81,7 @@ def alignment_marginals(
         tensor([0.3333, 0.3333, 0.3333])
     """
     check_alignment(moves, source_mask, target_mask)
-    if _native.serves(moves):
+    if kernels.has_kernels(moves):
         return _NATIVE.marginals((moves,), _join(moves, source_mask, target_mask))[0]
     upright = _is_upright(moves)
     mask = _join(moves, source_mask, target_mask, upright)
@@ -123,7 +123,7 @@ def alignment_best(
                 [0.]])
     """
     check_alignment(moves, source_mask, target_mask)
-    if k == 1 and _native.serves(moves):
+    if k == 1 and kernels.has_kernels(moves):
         mask = _join(moves, source_mask, target_mask)
         paths, scores = kernels.best(moves.detach(), mask)
         return AlignmentBest(paths.unsqueeze(0), scores.unsqueeze(0))
@@ -170,7 +170,7 @@ def alignment_sample(
         torch.Size([5, 1, 2, 2, 3])
     """
     check_alignment(moves, source_mask, target_mask)
-    if _native.serves(moves):
+    if kernels.has_kernels(moves):
         mask = _join(moves, source_mask, target_mask)
         return AlignmentSamples(*kernels.sample(moves.detach(), mask, num_samples, generator))
     upright = _is_upright(moves)

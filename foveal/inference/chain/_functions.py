@@ -27,8 +27,13 @@ _NATIVE = _native.differentiable("linear chain", kernels, num_potentials=2)
 
 
 def _chain(unary: Tensor, transitions: Tensor) -> Differentiable:
-    """Return the native kernels if they support these tensors, otherwise the PyTorch passes."""
-    return _NATIVE if _native.serves(unary, transitions) else _PURE
+    """Return the kernels if they support these tensors, otherwise the PyTorch passes."""
+    return _NATIVE if _has_kernels(unary, transitions) else _PURE
+
+
+def _has_kernels(unary: Tensor, transitions: Tensor) -> bool:
+    """Return whether the C++ or the Triton kernels support these tensors."""
+    return _native.serves(unary, transitions) or kernels.serves_chains_on_gpu(unary, transitions)
 
 
 class ChainMarginals(NamedTuple):
@@ -162,7 +167,7 @@ def chain_best(
         tensor([[[1, 0]]])
     """
     check_chain(unary, transitions, mask)
-    if k == 1 and _native.serves(unary, transitions):
+    if k == 1 and _has_kernels(unary, transitions):
         labels, scores = kernels.best(unary.detach(), transitions.detach(), mask)
         return ChainBest(labels.unsqueeze(0), scores.unsqueeze(0))
     chain = passes.prepare(unary.detach(), transitions.detach(), mask)
@@ -208,7 +213,7 @@ def chain_sample(
         tensor([[[0, 1]]])
     """
     check_chain(unary, transitions, mask)
-    if _native.serves(unary, transitions):
+    if _has_kernels(unary, transitions):
         drawn = kernels.sample(unary.detach(), transitions.detach(), mask, num_samples, generator)
         return ChainSamples(*drawn)
     chain = passes.prepare(unary.detach(), transitions.detach(), mask)

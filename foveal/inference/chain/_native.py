@@ -1,4 +1,5 @@
-"""Linear chains with the C++ kernels; the recurrences are in `native/src/chain_lanes.h`.
+"""Linear chains with the C++ kernels (the recurrences are in `native/src/chain_lanes.h`) and with the
+Triton kernels (in `gpu/foveal_triton/_chain_kernels.py`).
 
 Axes: B batch, T positions, K states, S samples.
 """
@@ -12,8 +13,12 @@ from torch import Tensor
 from .._derivatives import Tensors
 from .._native import NativeSolved, raised
 from .._requests import records_gradient, refuse_third_derivative, wants_gradient
+from .._triton import ops_of, serves as serves_on_gpu
 
-_OPS = torch.ops.foveal_native
+_OPS = torch.ops.foveal_native  # the separate kernel for shared transitions is only for the CPU
+# A step of the Triton kernels holds all pairs of states in registers, and counts them in 32 bits.
+_MOST_STATES = 64
+_MOST_PAIRS = 2**31
 
 # With more states than this, a separate kernel for shared transitions is faster: it creates no
 # (K, K) table for each position. With fewer states it is slower than the general kernel.
@@ -22,12 +27,13 @@ _MANY_STATES = 10
 
 def log_partition(potentials: Tensors, mask: Bool[Tensor, "B T"] | None) -> Float[Tensor, " B"]:
     """Compute only log Z."""
-    return _OPS.chain_log_partition.default(*potentials, mask)
+    return ops_of(potentials[0]).chain_log_partition.default(*potentials, mask)
 
 
 def solve(potentials: Tensors, mask: Bool[Tensor, "B T"] | None) -> NativeSolved:
     """Compute log Z, the node marginals (B, T, K) and the pair marginals (B, T-1, K, K)."""
-    log_partition, nodes, pairs = _OPS.chain_marginals.default(*potentials, mask)
+    ops = ops_of(potentials[0])
+    log_partition, nodes, pairs = ops.chain_marginals.default(*potentials, mask)
     return NativeSolved(log_partition, (nodes, pairs), ())
 
 
@@ -39,8 +45,18 @@ def tangent(
 ) -> tuple[Tensor | None, ...]:
     """Compute the derivatives of both marginals."""
     nodes, pairs = saved
-    on_nodes, on_pairs = _OPS.chain_tangent.default(nodes, pairs, mask, *directions, wanted[1])
+    tangent_op = ops_of(nodes).chain_tangent.default
+    on_nodes, on_pairs = tangent_op(nodes, pairs, mask, *directions, wanted[1])
     return on_nodes if wanted[0] else None, on_pairs if wanted[1] else None
+
+
+def serves_chains_on_gpu(
+    unary: Float[Tensor, "B T K"], transitions: Float[Tensor, "#B #T-1 K K"]
+) -> bool:
+    """Return whether the Triton kernels support these tensors."""
+    _, length, states = unary.shape
+    small = states <= _MOST_STATES and length * states**2 < _MOST_PAIRS
+    return small and serves_on_gpu(unary, transitions)
 
 
 class _NodesTangent(torch.autograd.Function):
@@ -95,7 +111,7 @@ def best(
     mask: Bool[Tensor, "B T"] | None,
 ) -> tuple[Int[Tensor, "B T"], Float[Tensor, " B"]]:
     """Find the best labeling and its score."""
-    return _OPS.chain_best.default(raised(unary), raised(transitions), mask)
+    return ops_of(unary).chain_best.default(raised(unary), raised(transitions), mask)
 
 
 def sample(
@@ -107,5 +123,5 @@ def sample(
 ) -> tuple[Int[Tensor, "S B T"], Bool[Tensor, " B"]]:
     """Draw exact samples, with one uniform number for each label; return whether any exist."""
     shape = (num_samples, *unary.shape[:2])
-    uniforms = torch.rand(shape, dtype=torch.float64, generator=generator)
-    return _OPS.chain_sample.default(raised(unary), raised(transitions), mask, uniforms)
+    uniforms = torch.rand(shape, dtype=torch.float64, device=unary.device, generator=generator)
+    return ops_of(unary).chain_sample.default(raised(unary), raised(transitions), mask, uniforms)

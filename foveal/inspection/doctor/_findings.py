@@ -6,7 +6,7 @@
 A failed run has no bundle; the doctor still examines its log.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,6 +17,7 @@ from ...attention import AttentionTrace
 from ...bundles import load_bundle
 from ...data import Example, InMemory
 from ...data._example import evenly_spaced
+from ...devices import is_gpu_idle
 from ...errors import DataError, FovealError, SpecError
 from ...planning._choices import load_plan
 from ...tasks import AbstractTask
@@ -69,7 +70,7 @@ def examine(
     remedies = Remedies(spec, training)
     if task is not None:
         history.uniform = task.guessing_loss
-    found = list(from_curves(history, remedies))
+    found = [*from_curves(history, remedies), *_idle_gpu(history.device)]
     if task is not None:
         given = _validation(plan) if examples is None else list(examples)
         found += examine_task(task, given, history, training)
@@ -200,6 +201,18 @@ def _encodable(task: AbstractTask[Any], examples: Sequence[Example]) -> list[Exa
         return True
 
     return [example for example in examples if usable(example)]
+
+
+def _idle_gpu(used: str) -> Iterator[Finding]:
+    """Report a run on the CPU of a machine that has a GPU."""
+    if is_gpu_idle(used):
+        yield Finding(
+            name="idle GPU",
+            severity="note",
+            text=f"The run used the {used.upper()}, and this machine has a GPU that torch can use.",
+            cause="--device cpu, or a GPU or a build of torch that was added after the run",
+            remedy="--device auto; for small models and short texts, compare the steps per second first",
+        )
 
 
 def _plan(folder: Path, also: Sequence[type]) -> Run | None:

@@ -29,6 +29,7 @@ class History:
     metric: str = ""
     higher_is_better: bool = True
     failure: str = ""
+    device: str = ""  # empty in logs of older versions
     uniform: float = 0.0  # loss of a uniform guess
 
     def add(self, line: Mapping[str, Any]) -> None:
@@ -36,6 +37,7 @@ class History:
         match line["event"]:
             case "started":
                 self.metric, self.higher_is_better = line["metric"], line["higher_is_better"]
+                self.device = line.get("device", "")
             case "step_done":
                 self.steps.append(line["step"])
                 self.losses.append(line["loss"])

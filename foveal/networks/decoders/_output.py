@@ -91,6 +91,14 @@ class TokenOutput(AbstractTokenOutput):
             found = token_loss(rows, weight, self.bias, aims, label_smoothing)
             loss, log_prob = (each.view(targets.shape) for each in found)
             return loss, log_prob
+        if (
+            not mask.is_cpu
+        ):  # a GPU computes padding faster than the host learns the number of real rows
+            hidden = ~mask.flatten()
+            rows, aims = rows.masked_fill(hidden.unsqueeze(-1), 0), aims.masked_fill(hidden, 0)
+            found = token_loss(rows, weight, self.bias, aims, label_smoothing)
+            loss, log_prob = (each.masked_fill(hidden, 0).view(targets.shape) for each in found)
+            return loss, log_prob
         real = mask.flatten().nonzero().squeeze(-1)
         rows, aims = rows.index_select(0, real), aims.index_select(0, real)
         found = token_loss(rows, weight, self.bias, aims, label_smoothing)

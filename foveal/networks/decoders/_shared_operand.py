@@ -61,7 +61,8 @@ class SharedOperand(Tensor):
 def shared_operand(whole: Float[Tensor, "*batch S V"]) -> Float[Tensor, "*batch S V"]:
     """Prepare the tensor for products with the rows of many steps.
 
-    Without gradients, and under autocast, which casts operands separately, it returns the tensor unchanged.
+    Without gradients, under autocast, which casts operands separately, and on devices other than a CPU, where the backward
+    pass would wait for a number, it returns the tensor unchanged.
 
     Args:
         whole: Right operand of the products.
@@ -77,7 +78,7 @@ def shared_operand(whole: Float[Tensor, "*batch S V"]) -> Float[Tensor, "*batch 
         tensor([[3., 3.],
                 [3., 3.]])
     """
-    wanted = torch.is_grad_enabled() and whole.requires_grad
+    wanted = torch.is_grad_enabled() and whole.requires_grad and whole.is_cpu
     if not wanted or torch.is_autocast_enabled(whole.device.type):
         return whole
     operand = whole.as_subclass(SharedOperand)

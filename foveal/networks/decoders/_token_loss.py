@@ -76,7 +76,8 @@ def token_loss(
     product = torch.promote_types(vectors.dtype, weight.dtype)
     if torch.is_autocast_enabled(device):
         product = torch.get_autocast_dtype(device)
-    if torch.compiler.is_compiling():  # the compiler fuses the operations
+    # The compiler fuses the operations; on a GPU, few large kernels are faster than the passes over parts of the rows.
+    if torch.compiler.is_compiling() or device != "cpu":
         return _plain(vectors, weight, bias, targets, label_smoothing)
     with torch.autocast(device, enabled=False):
         layer = _Layer(vectors, weight, bias, targets, label_smoothing, product)

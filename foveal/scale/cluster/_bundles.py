@@ -6,11 +6,14 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from ...bundles._bundle import bundle_files
+from ...training._outputs import samples_file
 
 
 def packed(folder: Path) -> dict[str, bytes]:
-    """Return the files of a bundle by name."""
-    return {path.name: path.read_bytes() for path in bundle_files(folder)}
+    """Return the files of a bundle by name, and the samples of its run to test it on, if there are any."""
+    samples = samples_file(folder)
+    files = (*bundle_files(folder), *((samples,) if samples.is_file() else ()))
+    return {path.name: path.read_bytes() for path in files}
 
 
 @contextmanager

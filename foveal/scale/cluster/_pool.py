@@ -18,6 +18,7 @@ from .._preparing import Preparation
 from .._records import Record
 from .._storage import Shard
 from ._bundles import packed, unpacked
+from ._gpus import gpu_share
 
 # Processes one shard after the other, and returns JSON data.
 Work: TypeAlias = Callable[[Shard], Any]
@@ -30,7 +31,10 @@ def answer_with_pool(job: Bulk, shards: Sequence[Shard], workers: int) -> Iterat
     loaded. It must reach the input, the output and the file of `job.specs`, which it runs.
     """
     job = replace(job, specs=None if job.specs is None else job.specs.resolve())
-    for data in _by_pool(partial(_answering, job, packed(job.bundle)), shards, workers):
+    share = gpu_share(job.device, workers)
+    job = replace(job, device="cuda" if share else "cpu")
+    begin = partial(_answering, job, packed(job.bundle))
+    for data in _by_pool(begin, shards, workers, share):
         record = Record.from_data(data)
         assert record is not None
         yield record
@@ -48,8 +52,10 @@ def write_with_pool(
     return _by_pool(partial(job.writer, known), shards, workers)
 
 
-def _by_pool(begin: Callable[[], Work], shards: Sequence[Shard], workers: int) -> Iterator[Any]:
-    """Yield the summary of each shard as it finishes; every worker is set up once."""
+def _by_pool(
+    begin: Callable[[], Work], shards: Sequence[Shard], workers: int, share: float = 0.0
+) -> Iterator[Any]:
+    """Yield the summary of each shard as it finishes; every worker is set up once, with this share of a GPU."""
     if not shards:
         return
     DataContext.get_current().enable_progress_bars = False  # the command has its own
@@ -59,6 +65,7 @@ def _by_pool(begin: Callable[[], Work], shards: Sequence[Shard], workers: int) -
         fn_constructor_args=(begin,),
         batch_size=1,
         num_cpus=1,
+        num_gpus=share or None,
         compute=ActorPoolStrategy(size=min(workers, len(shards))),
     )
     for row in results.iter_rows():

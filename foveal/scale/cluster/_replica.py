@@ -16,6 +16,7 @@ from fastapi import FastAPI
 from ray import serve
 
 from ...serving import Limits
+from ...serving._engines import Engine
 from ...serving.computing._process import Computing
 from ...serving.server import build_app
 from ...serving.server._tokens import Tokens
@@ -30,6 +31,8 @@ class Service(NamedTuple):
     tokens: Tokens  # digests: the tokens are not sent
     is_public: bool
     specs: Path | None = None  # a Python file with the parts that are not from foveal
+    engine: Engine = "auto"
+    device: str = "cpu"
 
 
 @serve.ingress()
@@ -37,7 +40,7 @@ class Replica:
     """Models in a separate computing process, and the application in front of it."""
 
     def __init__(self, service: Service) -> None:
-        computing = Computing(specs=service.specs)
+        computing = Computing(specs=service.specs, engine=service.engine, device=service.device)
         computing.watch(_end)
         with ExitStack() as folders:
             served = [

@@ -19,10 +19,12 @@ from ray.serve.config import AutoscalingConfig
 
 from ...errors import FovealError, ValueRangeError
 from ...serving import Limits
+from ...serving._engines import Engine
 from ...serving.computing._bundles import load_version, signature
 from ...serving.server._tokens import Tokens
 from ...web._sockets import listen
 from ._bundles import packed, unpacked
+from ._gpus import gpu_share
 from ._joining import ray_cluster
 from ._replica import Replica, Service
 
@@ -96,6 +98,8 @@ class Deployment:
         tokens: The accepted bearer tokens, if any.
         is_public: Accept requests for any host name, not only for loopback names.
         specs: A Python file with the parts of the models that are not from foveal, which every replica runs.
+        engine: The engine of the models: torch, onnx, or auto.
+        device: The device of the models: auto, cpu or cuda. Replicas share the GPUs of the cluster.
     """
 
     folders: Mapping[str, Path]
@@ -104,6 +108,8 @@ class Deployment:
     tokens: Tokens
     is_public: bool = False
     specs: Path | None = None
+    engine: Engine = "auto"
+    device: str = "cpu"
 
     @property
     def state(self) -> Mapping[str, Any]:
@@ -111,13 +117,17 @@ class Deployment:
         return {name: signature(folder) for name, folder in self.folders.items()}
 
     def application(self) -> serve.Application:
-        """Load and verify the current models, and return the application."""
+        """Load and verify the current models, and return the application, for the cluster of this process."""
+        share = gpu_share(self.device, self.replicas.with_surge)
+        used = "cuda" if share else "cpu"
         specs = None if self.specs is None else self.specs.resolve()
         bundles = {name: _verified(folder, specs) for name, folder in self.folders.items()}
-        service = Service(bundles, self.limits, self.tokens, self.is_public, specs)
+        service = Service(
+            bundles, self.limits, self.tokens, self.is_public, specs, self.engine, used
+        )
         replica = serve.deployment(
             name="models",
-            ray_actor_options={"num_cpus": 1},
+            ray_actor_options={"num_cpus": 1, "num_gpus": share},
             max_ongoing_requests=_AT_ONCE,
             max_queued_requests=self.limits.connections,
             autoscaling_config=AutoscalingConfig(
@@ -147,7 +157,7 @@ def serve_with_replicas(
     if port == 0:
         with listen("serve", host, port) as bound:
             port = bound.getsockname()[1]
-    state, application = deployment.state, deployment.application()
+    state = deployment.state
     logging.getLogger("ray.serve").setLevel(
         logging.ERROR
     )  # in this process; its messages would hide ours
@@ -159,7 +169,7 @@ def serve_with_replicas(
             controller_options=_CONTROLLER,
         )
         try:
-            _roll_out(application)
+            _roll_out(deployment.application())
             ready(f"http://{name}:{port}/")
             _watch(deployment, state, is_told)
         except KeyboardInterrupt:

@@ -29,6 +29,7 @@ from ...specs._files import specs_in
 from ...training import Evaluated, Event, Started, StepDone
 from .._sweep import ENGINE, Sweep, trial_folder
 from .._trials import STOPPED, Trial, is_finished
+from ._gpus import gpu_share
 
 _MOST_FAILURES = 3  # per trial, for lost workers; errors in training are not retried
 # Percentages of a run: no trial is stopped before the first. Each is three times the previous one.
@@ -45,7 +46,12 @@ class Ended(NamedTuple):
 
 
 def run_trials(
-    sweep: Sweep, workers: int, told: Callable[[Ended], None], *, specs: Path | None = None
+    sweep: Sweep,
+    workers: int,
+    told: Callable[[Ended], None],
+    *,
+    specs: Path | None = None,
+    device: str = "cpu",
 ) -> bool:
     """Run or resume all trials of a sweep.
 
@@ -54,6 +60,7 @@ def run_trials(
         workers: The number of concurrent trials, with one core each.
         told: A function of a module that receives every ended trial.
         specs: A Python file with the parts of the run that are not from foveal, which every worker runs.
+        device: The device of the trials: auto, cpu or cuda. Concurrent trials share the GPUs of the cluster.
 
     Returns:
         False if the sweep was interrupted.
@@ -61,9 +68,13 @@ def run_trials(
     folder = sweep.out.resolve()
     os.environ["TUNE_DISABLE_AUTO_CALLBACK_LOGGERS"] = "1"  # the training loop writes its own log
     os.environ["RAY_AIR_NEW_OUTPUT"] = "0"  # the command prints its own messages
+    share = gpu_share(device, workers)
+    used = "cuda" if share else "cpu"
     trainable = tune.with_resources(
-        tune.with_parameters(_trial, out=str(folder), working=str(Path.cwd()), specs=specs),
-        {"cpu": 1},
+        tune.with_parameters(
+            _trial, out=str(folder), working=str(Path.cwd()), specs=specs, device=used
+        ),
+        {"cpu": 1, "gpu": share},
     )
     state = folder / ENGINE
     if any(state.glob("experiment_state-*.json")) and Tuner.can_restore(str(state)):
@@ -97,7 +108,9 @@ class _StoppedError(Exception):
     """Raised in a trial that the sweep stops early."""
 
 
-def _trial(config: dict[str, Any], *, out: str, working: str, specs: Path | None) -> None:
+def _trial(
+    config: dict[str, Any], *, out: str, working: str, specs: Path | None, device: str
+) -> None:
     """Run a trial in a worker."""
     os.chdir(working)  # relative paths refer to the command's working folder
     folder = trial_folder(Path(out), config[_NUMBER])
@@ -105,7 +118,7 @@ def _trial(config: dict[str, Any], *, out: str, working: str, specs: Path | None
         return  # Tune was killed before it saved the result
     try:
         run = load_plan(folder, also=specs_in(specs)).run
-        run.fit(folder, listeners=(_Reporter(),), probes=(vital_signs,))
+        run.fit(folder, listeners=(_Reporter(),), probes=(vital_signs,), device=device)
     except _StoppedError:
         sys.exit(0)  # the exit that Tune expects
     except FovealError:

@@ -14,7 +14,7 @@ Signature: TypeAlias = tuple[tuple[int, int, int] | None, ...]
 
 
 def load_version(
-    folder: Path, version: str | None = None, specs: Path | None = None
+    folder: Path, version: str | None = None, specs: Path | None = None, device: str = "cpu"
 ) -> tuple[AbstractTask[Any], str]:
     """Load the model in a folder.
 
@@ -22,6 +22,7 @@ def load_version(
         folder: The folder of the bundle.
         version: The required version; None accepts any.
         specs: A Python file with the parts of the model that are not from foveal.
+        device: The device of the model.
 
     Returns:
         The task and its version.
@@ -31,7 +32,7 @@ def load_version(
         ValueRangeError: The model reads images.
     """
     found = seal_of(folder)
-    task = load_bundle(folder, also=specs_in(specs))
+    task = load_bundle(folder, also=specs_in(specs), device=device)
     if seal_of(folder) != found or (version is not None and found != version):
         raise BundleError(
             f"{folder}: the files changed while they were read. Load the model again."

@@ -12,6 +12,7 @@ from ...errors import FovealError
 from ...inspection import explain
 from ...tasks import AbstractTask, PredictionSpec
 from .._answer import answer_json
+from .._engines import Engine
 from .._predictor import Predictor
 
 
@@ -89,12 +90,15 @@ class Load(NamedTuple):
     version: str
     inputs: Sequence[str]
     specs: Path | None = None  # a Python file with the parts that are not from foveal
+    engine: Engine = "auto"
+    device: str = "cpu"
 
 
 class Loaded(NamedTuple):
     """The reply after a model was loaded and tested."""
 
     is_exact: bool  # True if answers are bit-identical in every batch size
+    engine: str  # the engine, and the reason for it
 
 
 class Failed(NamedTuple):

@@ -26,6 +26,7 @@ from ...data import Example
 from ...errors import FovealError
 from ...tasks import PredictionSpec
 from .._admission import ClosedError
+from .._engines import Engine
 from .._pace import Timed
 from ._bundles import load_version
 from ._child import Child, Ended
@@ -46,10 +47,22 @@ class Computing:
     Args:
         silent_seconds: The maximum time without a heartbeat before the process counts as hanging.
         specs: A Python file with the parts of models that are not from foveal; both processes run it.
+        engine: The engine of the models: torch, onnx, or auto.
+        device: The device of the models: auto, cpu, cuda, cuda:N or mps.
     """
 
-    def __init__(self, *, silent_seconds: float = 10.0, specs: Path | None = None) -> None:
-        self._child, self._silent_seconds, self._specs = Child(), silent_seconds, specs
+    def __init__(
+        self,
+        *,
+        silent_seconds: float = 10.0,
+        specs: Path | None = None,
+        engine: Engine = "auto",
+        device: str = "cpu",
+    ) -> None:
+        self._child, self._silent_seconds = Child(), silent_seconds
+        self._specs = specs
+        self._engine: Engine = engine
+        self._device = device
         self._numbers, self._order_numbers = itertools.count(), itertools.count()
         self._oldest = 0  # models with smaller numbers belonged to a replaced process
         self._forgotten: list[int] = []
@@ -74,7 +87,9 @@ class Computing:
         inputs, number = example_inputs(folder, task), next(self._numbers)
         child = self._child
         with self._is_loading, _while_it_lives():
-            child.loads.send(Load(number, folder, version, inputs, self._specs))
+            child.loads.send(
+                Load(number, folder, version, inputs, self._specs, self._engine, self._device)
+            )
             loaded: Loaded = _checked(child.loads.recv())
         served = Served(
             name=name,
@@ -83,6 +98,7 @@ class Computing:
             task=task,
             example=inputs[0],
             is_exact=loaded.is_exact,
+            engine=loaded.engine,
             number=number,
         )
         # Requests in flight keep a reference to their model, which is freed after the last of them.

@@ -27,6 +27,7 @@ class Served:
     task: AbstractTask[Any]
     example: str  # an initial input for the page
     is_exact: bool  # True if answers are bit-identical in every batch size
+    engine: str  # the engine, and the reason for it
     number: int  # its number in the computing process
 
     @cached_property

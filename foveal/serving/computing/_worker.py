@@ -17,8 +17,11 @@ from typing import Any
 from torch import set_num_threads
 
 from ...data import Example
-from ...errors import BundleError
+from ...errors import BundleError, ExportError
+from ...planning._files import trial_examples
+from ...specs._files import specs_in
 from .._answer import answer_json
+from .._engines import choose_engine, reason_of
 from .._predictor import Predictor
 from ._bundles import load_version
 from ._interrupting import INTERRUPT, Carrier, Models
@@ -72,10 +75,19 @@ def _load_all(loads: "Connection[Any, Any]", models: Models) -> None:
 
 
 def _loaded(load: Load) -> tuple[Model, Loaded]:
-    task, _ = load_version(load.folder, load.version, load.specs)
-    model = Model(task, Predictor(task, task.spec))
+    task, _ = load_version(load.folder, load.version, load.specs, load.device)
     try:
-        return model, Loaded(is_exact=_is_exact(model.predictor, load.inputs))
+        chosen = choose_engine(
+            task, load.engine, lambda: trial_examples(load.folder, specs_in(load.specs))
+        )
+    except ExportError as error:
+        # The rest of the message may quote an input.
+        raise ExportError(
+            f"{load.folder}: {reason_of(error)}. Serve the model with --engine auto."
+        ) from error
+    model = Model(task, Predictor(task, task.spec, chosen.answerer))
+    try:
+        return model, Loaded(_is_exact(model.predictor, load.inputs), str(chosen))
     except Exception as error:
         # Leave out the error message: it may quote an input.
         raise BundleError(

@@ -128,5 +128,6 @@ def _file(name: str) -> str:
 
 
 def _to_bytes(tensors: dict[str, Tensor]) -> bytes:
-    """Serialize copies, because safetensors refuses tensors that share memory."""
-    return save({name: t.detach().clone().contiguous() for name, t in tensors.items()})
+    """Serialize copies on the CPU, because safetensors refuses tensors that share memory."""
+    copies = {name: tensor.detach().to("cpu", copy=True) for name, tensor in tensors.items()}
+    return save({name: tensor.contiguous() for name, tensor in copies.items()})

@@ -94,7 +94,7 @@ class Display:
         whence = f"resuming after step {event.step:,}" if event.step else "training"
         processes = f" in {event.processes} processes" if event.processes > 1 else ""
         self._console.print(
-            f"{whence}: {event.parameters:,} parameters{processes}; validation by {event.metric}, "
+            f"{whence}: {event.parameters:,} parameters on {event.device}{processes}; validation by {event.metric}, "
             f"{'higher' if event.higher_is_better else 'lower'} is better",
             markup=False,
             soft_wrap=True,

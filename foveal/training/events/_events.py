@@ -34,6 +34,7 @@ class Started:
     parameters: int
     metric: str
     higher_is_better: bool
+    device: str = "cpu"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,7 +55,7 @@ class StepDone:
     progress: float  # completed fraction of the run
     loss: float  # mean over all tokens of the step
     tokens: int  # number of tokens in the mean, over all processes
-    norm: float  # norm of the gradient, before clipping
+    norm: float  # norm of the gradient, before clipping; 0 if it overflowed in float16 and the step was skipped
     rate: float  # learning rate
     seconds: float  # since the start of the run, including validation
     parts: Mapping[str, float]  # terms of the loss in process 0, if there are several

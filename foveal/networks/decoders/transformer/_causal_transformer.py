@@ -186,8 +186,8 @@ class CausalTransformer(AbstractVectorDecoder):
     def _read(self, tokens: Tensor, mask: Tensor | None, before: Window) -> _Taught:
         new = torch.ones_like(tokens, dtype=torch.bool) if mask is None else mask
         real = torch.cat([before.mask, new], -1)
-        # Without padding, one mask and one rotation serve all texts.
-        some = None if bool(real.all()) else real
+        # Without padding, one mask and one rotation serve all texts. A GPU would have to wait for the answer.
+        some = None if real.is_cpu and bool(real.all()) else real
         num_old, num_all = before.num_tokens, real.shape[-1]
         index = token_positions(num_all, some, tokens.device)
         allowed = self._allowed(index, some, num_old)

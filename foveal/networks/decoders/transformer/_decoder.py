@@ -242,7 +242,7 @@ def _allowed(
 
     A real token never reads padding. Padding after the end is never read anyway, so it needs no mask.
     """
-    if mask is not None and bool((mask[..., 1:] <= mask[..., :-1]).all()):
+    if mask is not None and mask.is_cpu and bool((mask[..., 1:] <= mask[..., :-1]).all()):
         mask = None
     num_old, real = before.num_tokens, before.mask
     if mask is None and real is None and (num_old == 0 or num_new == 1):
