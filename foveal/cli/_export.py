@@ -58,11 +58,6 @@ def command(
     also = specs_in(with_specs)
     if check is None:
         examples = list(validation_examples(bundle, also))
-        if not examples:
-            raise ExportError(
-                f"{bundle}: the run has no validation examples to test the export with. Name a file with inputs: "
-                f"--check words.txt."
-            )
     else:
         examples = [_example(line) for line in LineReader(str(check))]
     options = ExportOptions(

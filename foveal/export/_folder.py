@@ -94,8 +94,8 @@ def export_bundle(
         The folder and its size.
 
     Raises:
-        ExportError: A part of the model has no export, the folder contains other files, or the export answers
-            differently.
+        ExportError: A part of the model has no export, the folder contains other files, there are no examples, or the
+            export answers differently.
 
     Examples:
         >>> export_bundle("runs/ice", "ice.export", ["reykjavík"])            # doctest: +SKIP
@@ -103,6 +103,11 @@ def export_bundle(
     bundle, out, options = Path(bundle), Path(out), options or ExportOptions()
     _check_out(out)
     task = load_bundle(bundle, also=options.also)
+    if not examples:
+        raise ExportError(
+            f"{bundle}: expected inputs to test the export with, got none, and a folder without its training files has none. "
+            f"Name a file with inputs: --check words.txt (examples=[...] in Python)."
+        )
     given = [Example(each) if isinstance(each, str) else each for each in examples][:MOST_LINES]
     tested = [portable(task, each) for each in given]
     plain = _plain_body(task, bundle, options) if options.plain else None

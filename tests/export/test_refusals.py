@@ -7,7 +7,7 @@ from typing import get_args
 import pytest
 
 from foveal.bundles import save_bundle
-from foveal.errors import ExportError
+from foveal.errors import BundleError, ExportError
 from foveal.export import export_bundle
 from foveal.models import (
     DecoderSpec,
@@ -84,3 +84,12 @@ def test_a_folder_with_other_files_is_kept(tmp_path: Path) -> None:
     with pytest.raises(ExportError, match="expected a new folder or an earlier export"):
         _exported(VARIANTS["softmax"], tmp_path)
     assert (tmp_path / "export/thesis.tex").read_text() == "years of work"
+
+
+def test_an_export_needs_inputs_for_its_test(tmp_path: Path) -> None:
+    save_bundle(task_of(VARIANTS["softmax"]), tmp_path / "run")
+    with pytest.raises(ExportError, match="expected inputs to test the export with, got none"):
+        export_bundle(tmp_path / "run", tmp_path / "export", [])
+    with pytest.raises(BundleError, match="this folder does not exist"):
+        export_bundle(tmp_path / "missing", tmp_path / "export", [])
+    assert not (tmp_path / "export").exists()
