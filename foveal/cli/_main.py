@@ -27,6 +27,7 @@ COMMANDS = {
     "sweep": "train with many settings, and keep the best model",
     "evaluate": "score a model on files with targets",
     "predict": "predict an answer for every line of a file or of the standard input",
+    "lexicon": "write a pronunciation lexicon for a speech engine",
     "bulk": "predict many files into a folder; a restart computes only the missing ones",
     "export": "export a model to a folder that runs without torch",
     "serve": "serve one or more models over HTTP",

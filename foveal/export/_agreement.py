@@ -26,6 +26,7 @@ def disagreement(found: Prediction, expected: Prediction) -> str | None:
         A clause for a message.
 
     Examples:
+        >>> from foveal.tasks.base._prediction import Candidate
         >>> candidates = [Candidate(text, -1.0, 0.5) for text in "ab"]
         >>> one, other = (Prediction(*candidate, (candidate,)) for candidate in candidates)
         >>> disagreement(one, one), disagreement(one, other)

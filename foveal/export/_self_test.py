@@ -20,7 +20,7 @@ _DIGITS = 6  # of scores and weights
 _NEAR = 1e-4  # a gap between scores that rounding can close
 
 
-class Tested(NamedTuple):
+class Answered(NamedTuple):
     """One example and its answers, best first."""
 
     text: str
@@ -58,7 +58,7 @@ def portable(task: AbstractTask[Any], example: Example) -> Example:
 
 def answers_of_task(
     task: AbstractTask[Any], model: Model, examples: Sequence[Example]
-) -> list[Tested]:
+) -> list[Answered]:
     """Answer examples with the original model.
 
     Args:
@@ -72,7 +72,7 @@ def answers_of_task(
     assert isinstance(task, AbstractAnswering)
     settings = replace(task.prediction, nbest=task.prediction.beam_size, trace=task.attends)
     return [
-        Tested(
+        Answered(
             example.text,
             example.features or None,
             tuple(model.encoded(Source(example.text, example.features))),
@@ -85,7 +85,7 @@ def answers_of_task(
     ]
 
 
-def answers_of_export(model: Model, examples: Sequence[Example]) -> list[Tested]:
+def answers_of_export(model: Model, examples: Sequence[Example]) -> list[Answered]:
     """Answer examples with an exported model.
 
     Args:
@@ -98,7 +98,7 @@ def answers_of_export(model: Model, examples: Sequence[Example]) -> list[Tested]
     sources = [Source(example.text, example.features) for example in examples]
     nbest = model.settings["prediction"]["beam_size"]
     return [
-        Tested(
+        Answered(
             source.text,
             source.features or None,
             tuple(model.encoded(source)),
@@ -113,12 +113,12 @@ def answers_of_export(model: Model, examples: Sequence[Example]) -> list[Tested]
     ]
 
 
-def num_equal(first: Sequence[Tested], second: Sequence[Tested]) -> int:
+def num_equal(first: Sequence[Answered], second: Sequence[Answered]) -> int:
     """Return how many examples have the same best output in both."""
     return sum(a.outputs[0] == b.outputs[0] for a, b in zip(first, second, strict=True))
 
 
-def difference(first: Sequence[Tested], second: Sequence[Tested]) -> str | None:
+def difference(first: Sequence[Answered], second: Sequence[Answered]) -> str | None:
     """Return the first difference between two lists of answers that rounding does not explain; None if there is none.
 
     Rounding explains different orders of candidates whose scores differ by at most 1e-4.

@@ -15,7 +15,7 @@ from ...data import CharacterSpec, FeaturesSpec, WhitespaceSpec
 from ...data.tokenizers._base import AbstractTokenizerSpec
 from ...errors import ExportError
 from ...tasks import AbstractTask, Transduction
-from .._self_test import Tested
+from .._self_test import Answered
 from .._settings import MAX_SOURCE
 from .._storage import Storage
 from ..graphs._weights import Weights
@@ -87,7 +87,7 @@ def _(
     return writer.content()
 
 
-def plain_file(body: bytes, tested: Sequence[Tested]) -> bytes:
+def plain_file(body: bytes, tested: Sequence[Answered]) -> bytes:
     """Return a whole plain model file.
 
     Args:

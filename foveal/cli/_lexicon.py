@@ -1,0 +1,157 @@
+"""`foveal lexicon`: a pronunciation for every word, in the format of a speech engine.
+
+A word that a known lexicon contains gets its pronunciation from there. The model reads all other words; their confidence
+tells which of them a person should check.
+"""
+
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Annotated
+
+from tyro.conf import Positional, arg
+
+from ..data import Example, LineReader
+from ..data.formats._lexicons import Entry, LexiconFormat, LexiconWriter, Tokens, read_lexicon
+from ..devices import resolve_device
+from ..errors import SpecError
+from ..planning._files import trial_examples
+from ..serving import Predictor
+from ..serving._engines import Engine, choose_engine
+from ..specs._files import specs_in
+from ..tasks import PredictionSpec, TransductionSpec
+from ._bars import answering_bar
+from ._models import load_models
+from ._speech import explain_engine, explaining
+from ._standard_input import standard_input
+from ._threads import use_threads
+
+_AT_ONCE = 4096  # words
+
+
+def command(
+    bundle: Positional[Path],
+    files: Positional[tuple[str, ...]] = (),
+    /,
+    *,
+    known: tuple[Path, ...] = (),
+    form: Annotated[LexiconFormat, arg(name="format")] = "table",
+    nbest: int = 1,
+    check: Path | None = None,
+    check_below: float = 0.5,
+    others: Annotated[tuple[Path, ...], arg(name="with")] = (),
+    with_specs: Path | None = None,
+    threads: int | None = None,
+    device: str = "auto",
+    engine: Engine = "auto",
+) -> None:
+    """Write a pronunciation lexicon for the words of files or, without files, of the standard input.
+
+    Known lexicons come first, and the model pronounces all other words. Each word is written once.
+
+    Args:
+        bundle: The folder of a model that `foveal fit` trained on words and their pronunciations.
+        files: Files with one word per line; other columns are ignored.
+        known: Lexicons whose pronunciations are used as they are: tables with two columns, CMUdict, or a lexicon that
+            this command wrote.
+        form: The format: table, with confidence and origin; cmudict; sherpa, for sherpa-onnx; or kokoro, where each
+            character is a token.
+        nbest: The number of pronunciations that the model writes for a word, in the formats table and cmudict.
+        check: A file to write with the words whose confidence is low, the lowest first.
+        check_below: The confidence below which a person should check a word.
+        others: Folders of more models, which form an ensemble with the first.
+        with_specs: A Python file that defines the parts of the model that are not from foveal, as
+            SPECS = (MySpec,). The command runs the file.
+        threads: The number of threads that torch uses. Defaults to OMP_NUM_THREADS, or to one per core.
+        device: The device to compute on: auto, cpu, cuda, cuda:1 or mps. auto uses a GPU if there is one.
+        engine: The software that computes: torch, or onnx for ONNX Runtime, which is faster for single inputs. auto
+            uses onnx if it is installed, the model has an export, and both give the same answers to examples of the run.
+    """
+    use_threads(threads)
+    also = specs_in(with_specs)
+    loaded = load_models(bundle, others, also, resolve_device(device))
+    if not isinstance(loaded.spec, TransductionSpec):
+        raise SpecError(
+            f"{bundle}: expected a model that writes a pronunciation for a word, got the task {loaded.spec.kind}. Train one "
+            f"on a file with two columns: foveal fit words.tsv --out runs/words."
+        )
+    lexicon = read_lexicon([str(file) for file in known])
+    chosen = choose_engine(loaded.task, engine, lambda: trial_examples(bundle, also))
+    speaker = _Speaker(Predictor(*loaded, chosen.answerer), loaded.spec, lexicon, nbest)
+    explain_engine(chosen)
+    writer = LexiconWriter(form)
+    counts, doubtful = {"lexicon": 0, "model": 0}, list[Entry]()
+    words = _words(files)
+    with answering_bar(None, is_quiet=not files and sys.stdin.isatty()) as answered:
+        while some := list(islice(words, _AT_ONCE)):
+            for entries in speaker.entries(some):
+                sys.stdout.writelines(f"{line}\n" for line in writer.lines(entries))
+                best = entries[0]
+                counts[best.origin] += 1
+                if best.confidence < check_below:
+                    doubtful.append(best)
+            sys.stdout.flush()
+            answered(len(some))
+    _finish(counts, doubtful, check, check_below)
+
+
+class _Speaker:
+    """Finds the pronunciations of words, in a lexicon or with a model."""
+
+    def __init__(
+        self,
+        predictor: Predictor,
+        spec: TransductionSpec,
+        known: Mapping[str, list[Tokens]],
+        nbest: int,
+    ) -> None:
+        self._predictor, self._known = predictor, known
+        self._target = spec.target
+        self._settings: PredictionSpec = predictor.settings(nbest=nbest)
+
+    def entries(self, words: Sequence[str]) -> Iterator[list[Entry]]:
+        """Yield the pronunciations of each word."""
+        unknown = [Example(word) for word in words if not self._listed(word)]
+        answers = iter(self._predictor.predict(unknown, self._settings))
+        for word in words:
+            if listed := self._listed(word):
+                yield [Entry(word, tokens, 1.0, "lexicon") for tokens in listed]
+                continue
+            best = next(answers).nbest[: self._settings.nbest]
+            yield [
+                Entry(word, tuple(self._target.encode(each.output)), each.probability, "model")
+                for each in best
+            ]
+
+    def _listed(self, word: str) -> list[Tokens]:
+        """Return the known pronunciations of a word, as it is written or in lowercase."""
+        return self._known.get(word) or self._known.get(word.lower()) or []
+
+
+def _words(files: Sequence[str]) -> Iterator[str]:
+    """Yield each word of the files once."""
+    seen = set[str]()
+    for file in files or (None,):
+        for line in standard_input() if file is None else LineReader(file):
+            word = line.partition("\t")[0].strip()
+            if word and word not in seen:
+                seen.add(word)
+                yield word
+
+
+def _finish(
+    counts: Mapping[str, int], doubtful: Sequence[Entry], check: Path | None, below: float
+) -> None:
+    """Write the words to check, and say how many words came from where."""
+    if check is not None:
+        rows = sorted(doubtful, key=lambda entry: entry.confidence)
+        lines = (f"{each.word}\t{' '.join(each.tokens)}\t{each.confidence:.4f}\n" for each in rows)
+        check.write_text("".join(lines), encoding="utf-8")
+    where = f"listed in {check}" if check else "--check FILE lists them"
+    explaining(stderr=True).print(
+        f"{sum(counts.values()):,} words: {counts['lexicon']:,} from lexicons, {counts['model']:,} from the model. "
+        f"To check, with a confidence below {below:g}: {len(doubtful):,}{f' ({where})' if doubtful else ''}",
+        markup=False,
+        soft_wrap=True,
+    )
