@@ -1,0 +1,136 @@
+"""The calls of the ops that are compiled, predicted and measured: the sizes of `results/structures_native.json`.
+
+A call needs tensors with shapes and a device; a recording uses device "meta", a measurement "cuda".
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+OPS = torch.ops.foveal_triton
+Size = tuple[int, ...]
+Calls = Mapping[str, Callable[[], Any]]
+
+
+@dataclass(frozen=True)
+class Family:
+    """One structure: its sizes, and the calls of its ops for a size on a device."""
+
+    name: str
+    axes: str
+    sizes: tuple[Size, ...]
+    largest: Size  # the largest that the kernels support; it is only compiled
+    calls: Callable[[Size, str], Calls]
+
+
+def _drawn(device: str, *shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
+    if device == "meta":
+        return torch.empty(shape, device=device, dtype=dtype)
+    return torch.randn(shape, device=device, dtype=dtype)
+
+
+def _uniform(device: str, *shape: int) -> Tensor:
+    if device == "meta":
+        return torch.empty(shape, device=device, dtype=torch.float64)
+    return torch.rand(shape, device=device, dtype=torch.float64)
+
+
+def _all_real(device: str, *shape: int) -> Tensor:
+    if device == "meta":
+        return torch.empty(shape, device=device, dtype=torch.bool)
+    return torch.ones(shape, device=device, dtype=torch.bool)
+
+
+def chain_calls(size: Size, device: str) -> Calls:
+    """Return the calls for (B, T, K), with a table for each step and a mask."""
+    batch, length, states = size
+    unary = _drawn(device, *size)
+    transitions = _drawn(device, batch, length - 1, states, states)
+    mask = _all_real(device, batch, length)
+    uniforms = _uniform(device, 4, batch, length)
+    nodes, pairs = torch.empty_like(unary), torch.empty_like(transitions)
+
+    def tangent() -> Any:
+        return OPS.chain_tangent(nodes, pairs, mask, unary, transitions, True)
+
+    if device != "meta":
+        _, nodes, pairs = OPS.chain_marginals(unary, transitions, mask)
+    return {
+        "log_partition": lambda: OPS.chain_log_partition(unary, transitions, mask),
+        "marginals": lambda: OPS.chain_marginals(unary, transitions, mask),
+        "tangent": tangent,
+        "argmax": lambda: OPS.chain_best(unary, transitions, mask),
+        "sample": lambda: OPS.chain_sample(unary, transitions, mask, uniforms),
+    }
+
+
+def alignment_calls(size: Size, device: str) -> Calls:
+    """Return the calls for (B, S, T), with a mask."""
+    batch, source, target = size
+    moves = _drawn(device, batch, source + 1, target + 1, 3)
+    mask = _all_real(device, batch, source + target)
+    uniforms = _uniform(device, 4, batch, source + target)
+    marginals = torch.empty_like(moves)
+    if device != "meta":
+        _, marginals = OPS.alignment_marginals(moves, mask)
+
+    def tangent() -> Any:
+        return OPS.alignment_tangent(marginals, mask, moves)
+
+    return {
+        "log_partition": lambda: OPS.alignment_log_partition(moves, mask),
+        "marginals": lambda: OPS.alignment_marginals(moves, mask),
+        "tangent": tangent,
+        "argmax": lambda: OPS.alignment_best(moves, mask),
+        "sample": lambda: OPS.alignment_sample(moves, mask, uniforms),
+    }
+
+
+def ctc_calls(size: Size, device: str) -> Calls:
+    """Return the calls for (B, T, L), with 32 symbols and masks."""
+    batch, frames, labels = size
+    log_probs = _drawn(device, batch, frames, 32)
+    if device != "meta":
+        log_probs = log_probs.log_softmax(-1)
+    targets = _uniform(device, batch, labels).mul(31).long() + 1
+    masks = _all_real(device, batch, frames), _all_real(device, batch, labels)
+    return {
+        "log_partition": lambda: OPS.ctc_log_partition(log_probs, targets, *masks, 0),
+        "marginals": lambda: OPS.ctc_marginals(log_probs, targets, *masks, 0),
+    }
+
+
+FAMILIES = (
+    Family(
+        "chain",
+        "(batch, positions, states)",
+        (
+            (32, 25, 2),
+            (64, 25, 2),
+            (32, 100, 2),
+            (32, 50, 20),
+            (16, 200, 50),
+            (16, 1000, 2),
+            (16, 1000, 10),
+        ),
+        (2, 30, 64),
+        chain_calls,
+    ),
+    Family(
+        "alignment",
+        "(batch, source, target)",
+        ((32, 16, 16), (32, 50, 50), (16, 100, 100), (16, 200, 60)),
+        (2, 1023, 1030),
+        alignment_calls,
+    ),
+    Family(
+        "CTC",
+        "(batch, frames, labels)",
+        ((32, 50, 10), (16, 200, 40), (16, 500, 60)),
+        (2, 2100, 1023),
+        ctc_calls,
+    ),
+)
