@@ -3,7 +3,6 @@
 import argparse
 import sys
 
-
 COMMANDS = ("measure", "compile", "predict")
 
 

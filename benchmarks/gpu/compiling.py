@@ -5,10 +5,11 @@
 The table is `results/gpu_compile.json`; a row that misses its limit makes the command fail.
 """
 
-import os
+import re
 from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
+
+import torch
 
 from ..results import Results, Row
 from .cases import FAMILIES, Family
@@ -20,19 +21,21 @@ OUT = Path("results/gpu_compile.json")
 _SHOWN = ("PADDED", "ROWS", "LANES", "FIRST", "BACK", "KEEP", "DRAW")
 
 
-def variants(family: Family) -> dict[str, Launch]:
+def variants(family: Family, *, amd: bool) -> dict[str, Launch]:
     """Return the launches of a family that compile to different kernels, by the names of their rows."""
     found: dict[tuple[object, ...], Launch] = {}
-    for size in (*family.sizes, family.largest):
-        for call in family.calls(size, "meta").values():
-            for launch in launches_of(call):
-                found.setdefault((launch.name, launch.constants, launch.warps), launch)
+    sizes = [(size, torch.float32) for size in (*family.sizes, family.largest)]
+    for size, dtype in (*sizes, (family.largest, torch.float64)):
+        for call in family.calls(size, "meta", dtype).values():
+            for launch in launches_of(call, amd=amd):
+                key = launch.name, launch.types, launch.constants, launch.warps
+                found.setdefault(key, launch)
     named: dict[str, Launch] = {}
     for launch in found.values():
-        shown = ", ".join(f"{k} {v}".lower() for k, v in launch.constants if k in _SHOWN)
-        name = f"{launch.name} ({shown})"
+        shown = [f"{name} {value}".lower() for name, value in launch.constants if name in _SHOWN]
+        wide = ["float64"] if launch.types[0] == "*fp64" else []
         # The first of several variants that differ in other constants has the most inputs.
-        named.setdefault(name, launch)
+        named.setdefault(f"{launch.name} ({', '.join(shown + wide)})", launch)
     return named
 
 
@@ -44,28 +47,28 @@ def rows_of(name: str, target: str, found: Resources) -> Iterator[Row]:
         "shared memory": (found.shared, "bytes", TARGETS[target].most_shared),
     }
     for what, (value, unit, most) in limits.items():
-        yield Row(
-            name=f"{name}, {target}: {what}", value=value, unit=unit, target=most, sense="<="
-        )
+        yield Row(name=f"{name}, {target}: {what}", value=value, unit=unit, target=most, sense="<=")
 
 
-def compile_family(index: int) -> list[Row]:
-    """Compile the kernels of one family for all GPUs."""
-    found: list[Row] = []
-    for name, launch in variants(FAMILIES[index]).items():
-        for target, gpu in TARGETS.items():
-            found.extend(rows_of(name, target, resources(compiled(launch, gpu), gpu)))
-    return found
+def compile_family(family: Family, pattern: str = "") -> Iterator[Row]:
+    """Compile the kernels of one family whose names match a pattern, for all GPUs."""
+    kernels = {amd: variants(family, amd=amd) for amd in (False, True)}
+    for name in kernels[False]:
+        if re.search(pattern, name):
+            for target, gpu in TARGETS.items():
+                yield from rows_of(
+                    name, target, resources(compiled(kernels[gpu.is_amd][name], gpu), gpu)
+                )
 
 
 def main() -> int:
     """Write the table; return 1 if a kernel exceeds a limit."""
     results = Results.here("python -m benchmarks.gpu compile", packages=["triton", "foveal-triton"])
-    with ProcessPoolExecutor(max_workers=min(2, os.cpu_count() or 1)) as pool:
-        for family, rows in zip(FAMILIES, pool.map(compile_family, range(len(FAMILIES))), strict=True):
-            results = results.with_rows(rows)
-            count = len(rows) // 3 // len(TARGETS)
-            print(f"{family.name}: {count} kernels compiled for {len(TARGETS)} GPUs", flush=True)
+    for family in FAMILIES:
+        rows = list(compile_family(family))
+        results = results.with_rows(rows)
+        count = len(rows) // 3 // len(TARGETS)
+        print(f"{family.name}: {count} kernels compiled for {len(TARGETS)} GPUs", flush=True)
     results.save(OUT)
     for row in results.missed():
         print(f"over the limit: {row.name}: {row.value:g} {row.unit}, at most {row.target:g}")

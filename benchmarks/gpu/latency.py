@@ -15,17 +15,38 @@ from typing import NamedTuple
 
 _FIXED = {"I2F": 14, "F2F": 17, "F2I": 14, "DADD": 8, "DMUL": 8, "DFMA": 8, "DSETP": 12, "BAR": 20}
 _OF_ARITHMETIC = dict.fromkeys(
-    "FADD FMUL FFMA FMNMX FSETP FSEL SEL IADD3 LOP3 ISETP IMAD LEA SHF MOV SHFL LDS STS LDGSTS STG LDG".split(),
+    [
+        "FADD",
+        "FMUL",
+        "FFMA",
+        "FMNMX",
+        "FSETP",
+        "FSEL",
+        "SEL",
+        "IADD3",
+        "LOP3",
+        "ISETP",
+        "IMAD",
+        "LEA",
+        "SHF",
+        "MOV",
+        "SHFL",
+        "LDS",
+        "STS",
+        "LDGSTS",
+        "STG",
+        "LDG",
+    ],
     2.0,
 )
-_OF_SPECIAL = dict.fromkeys("MUFU I2F F2F F2I".split(), 8.0)
-_OF_DOUBLE = "DADD DMUL DFMA DSETP".split()
+_OF_SPECIAL = dict.fromkeys(["MUFU", "I2F", "F2F", "F2I"], 8.0)
+_OF_DOUBLE = ["DADD", "DMUL", "DFMA", "DSETP"]
 # Units that several kinds of instructions share.
 _UNITS = (
-    dict.fromkeys("FADD FMUL FFMA IMAD".split(), "fma")
+    dict.fromkeys(["FADD", "FMUL", "FFMA", "IMAD"], "fma")
     | dict.fromkeys(_OF_DOUBLE, "double")
     | dict.fromkeys(_OF_SPECIAL, "special")
-    | dict.fromkeys("SHFL LDS STS LDSM LDGSTS LDG STG".split(), "memory")
+    | dict.fromkeys(["SHFL", "LDS", "STS", "LDSM", "LDGSTS", "LDG", "STG"], "memory")
 )
 
 

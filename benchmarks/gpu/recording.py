@@ -51,13 +51,9 @@ class Launch:
         return math.prod(self.grid)
 
     @property
-    def variant(self) -> str:
-        """The constants that choose a variant of the kernel, for a table."""
-        return ", ".join(f"{name}={value}" for name, value in self.constants)
-
-    def number(self, name: str) -> int:
-        """Return an argument that is not a tensor."""
-        return dict(self.numbers)[name]
+    def types(self) -> tuple[str, ...]:
+        """The types of all arguments."""
+        return tuple(kind for _, kind in self.arguments)
 
 
 def _argument(value: Any) -> str:
@@ -93,9 +89,9 @@ class _Recorder:
         return launch
 
 
-def launches_of(call: Callable[[], Any]) -> list[Launch]:
-    """Return the launches of a call with tensors on the device "meta"."""
-    with recorded() as launches:
+def launches_of(call: Callable[[], Any], *, amd: bool = False) -> list[Launch]:
+    """Return the launches of a call with tensors on the device "meta", on NVIDIA or on AMD."""
+    with recorded() as launches, patch.object(torch.version, "hip", "on AMD" if amd else None):
         call()
     return launches
 

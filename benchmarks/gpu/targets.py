@@ -54,8 +54,6 @@ class Resources(NamedTuple):
 def compiled(launch: Launch, target: Target) -> Any:
     """Compile the kernel of a launch as Triton would on the target."""
     constants = dict(launch.constants)
-    if target.is_amd and "FAST" in constants:
-        constants["FAST"] = False
     numbers = dict(launch.numbers)
     kinds = dict(launch.arguments)
     signature, attributes = {}, {}

@@ -23,7 +23,7 @@ References: Needleman & Wunsch 1970; Mensch & Blondel 2018.
 import triton
 import triton.language as tl
 
-from ._numbers import NEVER, add, inverse_or_zero, log_add, shifted
+from ._numbers import NEVER, add, log_add, shifted
 
 
 @triton.jit
@@ -61,7 +61,9 @@ def inside(
     top, left = corner(first, item, MASKED)
     hi = tl.where(i == top, 0.0, NEVER).to(moves.dtype.element_ty)
     lo = tl.zeros_like(hi)
-    hi_above = tl.full((ROWS,), NEVER, moves.dtype.element_ty)  # row i - 1, one antidiagonal earlier
+    hi_above = tl.full(
+        (ROWS,), NEVER, moves.dtype.element_ty
+    )  # row i - 1, one antidiagonal earlier
     lo_above = lo
     for n in tl.range(top + left + 1, last, num_stages=STAGES):
         j = n - i
@@ -120,7 +122,9 @@ def sweep(
             down = there & (i < num_rows - 1)
             right = there & (j < num_columns - 1)
             table = weights + (n + 1) * 3 * num_rows + i
-            w_match = tl.load(table + 3 * num_rows + 1, mask=down & right & (n + 2 < last), other=0.0)
+            w_match = tl.load(
+                table + 3 * num_rows + 1, mask=down & right & (n + 2 < last), other=0.0
+            )
             w_row = tl.load(table + num_rows + 1, mask=down, other=0.0)
             w_column = tl.load(table + 2 * num_rows, mask=right, other=0.0)
             beyond = shifted(x, i, -1, ROWS, 0.0)

@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from . import _alignment_kernels as kernels, _alignment_tables as tables
-from ._launching import has_fast_log, launch, op, power_of_two, tile_size
+from ._launching import has_fast_log, launch, op, power_of_two, stages_ahead, tile_size
 
 
 class Side(NamedTuple):
@@ -25,7 +25,7 @@ class Side(NamedTuple):
         """Add the first row, which is always real."""
         real = pad(mask, (1, 0), value=True)
         order = real.to(torch.int32).argsort(dim=-1, stable=True)
-        return cls(order.to(torch.int32), (~real).sum(-1, keepdim=True).to(torch.int32))
+        return cls(order.to(torch.int32), real.logical_not().sum(-1, keepdim=True).to(torch.int32))
 
 
 class Grid(NamedTuple):
@@ -71,11 +71,13 @@ class Grid(NamedTuple):
         lanes = power_of_two(self.sizes[0])
         warps = 1 if lanes <= 64 else 4 if lanes <= 256 else 16
         found = {"ROWS": lanes, "MASKED": self.rows is not None, "num_warps": warps}
-        return found | {"STAGES": 4} if sequential else found
+        return found | {"STAGES": stages_ahead(self.moves)} if sequential else found
 
     def launch(self, kernel: Any, *tensors: Tensor, programs: int, **constants: Any) -> None:
         """Launch a kernel with the sizes of the grid."""
-        launch(kernel, (programs,), *tensors, *self.sizes, *self.strides, SKIP=self.skip, **constants)
+        launch(
+            kernel, (programs,), *tensors, *self.sizes, *self.strides, SKIP=self.skip, **constants
+        )
 
     def marginals_like(self) -> Tensor:
         """Return a tensor for moves, with 0 on padding."""
@@ -153,9 +155,7 @@ def alignment_tangent(marginals: Tensor, mask: Tensor | None, direction: Tensor)
     weights = marginals.new_empty(*nodes[:2], 3, nodes[2])
     past_terms, future_terms = (marginals.new_empty(nodes) for _ in range(2))
     along = grid.marginals_like()
-    grid.launch(
-        tables.gained, *given, *places, gains, weights, programs=programs, **constants
-    )
+    grid.launch(tables.gained, *given, *places, gains, weights, programs=programs, **constants)
     grid.launch(
         tables.tangent_prepare, *given, *places, gains, past_terms, future_terms, programs=programs,
         **constants,

@@ -14,7 +14,9 @@ from ._numbers import inverse_or_zero
 
 
 @triton.jit
-def place(first, num_rows, num_columns, ROWS: tl.constexpr, MASKED: tl.constexpr, BEYOND: tl.constexpr):
+def place(
+    first, num_rows, num_columns, ROWS: tl.constexpr, MASKED: tl.constexpr, BEYOND: tl.constexpr
+):
     """Return item, antidiagonal, rows, columns, and the nodes with a move down and a move to the right,
     of the antidiagonal BEYOND the one of the program.
     """
@@ -39,7 +41,7 @@ def weights_at(weights, item, n, i, down, right, num_rows, num_columns):
 
 
 @triton.jit
-def values_at(values, rows, columns, item, n, i, j, down, right, num_rows, num_columns, row_stride,
+def values_at(values, rows, columns, item, i, j, down, right, num_rows, num_columns, row_stride,
               column_stride, SKIP: tl.constexpr, MASKED: tl.constexpr):  # fmt: skip
     """Load the values of the three moves into the nodes of an antidiagonal, in the layout of the input."""
     at = values + offsets(rows, columns, item, i, j, down | right, num_rows, num_columns, row_stride,
@@ -73,7 +75,9 @@ def marginals_join(
     last = num_rows + num_columns - 1
     top, left = corner(first, item, MASKED)
     real = (i < num_rows) & (i >= top) & (j < num_columns) & (j >= left)
-    match, skip_row, skip_column = weights_at(weights, item, n, i, down, right, num_rows, num_columns)
+    match, skip_row, skip_column = weights_at(
+        weights, item, n, i, down, right, num_rows, num_columns
+    )
     at_node = (item * last + n) * num_rows + i
     x = tl.load(nodes + at_node, mask=real, other=0.0)
     later, _, _ = weights_at(weights, item, n + 1, i, next_down, next_right, num_rows, num_columns)
@@ -93,10 +97,10 @@ def gained(
     item, n, i, j, down, right = place(first, num_rows, num_columns, ROWS, MASKED, 0)
     last = num_rows + num_columns - 1
     match, skip_row, skip_column = values_at(
-        marginals, rows, columns, item, n, i, j, down, right, num_rows, num_columns, row_stride,
+        marginals, rows, columns, item, i, j, down, right, num_rows, num_columns, row_stride,
         column_stride, SKIP, MASKED)  # fmt: skip
     g_match, g_row, g_column = values_at(
-        direction, rows, columns, item, n, i, j, down, right, num_rows, num_columns, row_stride,
+        direction, rows, columns, item, i, j, down, right, num_rows, num_columns, row_stride,
         column_stride, SKIP, MASKED)  # fmt: skip
     total = tl.sum(match * g_match + skip_row * g_row + skip_column * g_column, 0)
     tl.store(gains + item * last + n, total)
@@ -114,10 +118,10 @@ def centered(
 ):  # fmt: skip
     """Return marginals times the direction less its mean over the antidiagonals that a move crosses."""
     match, skip_row, skip_column = values_at(
-        marginals, rows, columns, item, n, i, j, down, right, num_rows, num_columns, row_stride,
+        marginals, rows, columns, item, i, j, down, right, num_rows, num_columns, row_stride,
         column_stride, SKIP, MASKED)  # fmt: skip
     g_match, g_row, g_column = values_at(
-        direction, rows, columns, item, n, i, j, down, right, num_rows, num_columns, row_stride,
+        direction, rows, columns, item, i, j, down, right, num_rows, num_columns, row_stride,
         column_stride, SKIP, MASKED)  # fmt: skip
     last = num_rows + num_columns - 1
     mean = tl.load(gains + item * last + n, mask=n < last, other=0.0)
@@ -125,7 +129,14 @@ def centered(
     # The marginal of a move that no path makes is 0; its direction may be infinite.
     on_match = tl.where(match == 0, 0.0, match * (g_match - mean - before))
     on_row = tl.where(skip_row == 0, 0.0, skip_row * (g_row - mean))
-    return match, skip_row, skip_column, on_match, on_row, tl.where(skip_column == 0, 0.0, skip_column * (g_column - mean))
+    return (
+        match,
+        skip_row,
+        skip_column,
+        on_match,
+        on_row,
+        tl.where(skip_column == 0, 0.0, skip_column * (g_column - mean)),
+    )
 
 
 @triton.jit
@@ -181,7 +192,14 @@ def changes(
     past_column = tl.load(past + at_node - num_rows, mask=right, other=0.0)
     on_match += match * past_match + w_match * after
     on_row += skip_row * past_row + w_row * after
-    return match, skip_row, skip_column, on_match, on_row, on_column + skip_column * past_column + w_column * after
+    return (
+        match,
+        skip_row,
+        skip_column,
+        on_match,
+        on_row,
+        on_column + skip_column * past_column + w_column * after,
+    )
 
 
 @triton.jit
@@ -192,7 +210,9 @@ def tangent_join(
 ):  # fmt: skip
     """Write the derivatives of the marginals (B, R, C, 3), without the rounding errors of the totals."""
     item, n, i, j, down, right = place(first, num_rows, num_columns, ROWS, MASKED, 0)
-    _, later, _, j_later, next_down, next_right = place(first, num_rows, num_columns, ROWS, MASKED, 1)
+    _, later, _, j_later, next_down, next_right = place(
+        first, num_rows, num_columns, ROWS, MASKED, 1
+    )
     both = next_down & next_right
     match, skip_row, skip_column, on_match, on_row, on_column = changes(
         marginals, direction, rows, columns, gains, weights, past, future, item, n, i, j, down, right,

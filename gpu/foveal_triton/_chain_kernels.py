@@ -64,6 +64,23 @@ def first_scores(
 
 
 @triton.jit
+def joined(hi, lo, edge, rest, PAIR: tl.constexpr):
+    """Return the weights (BLOCK, previous, next) of scores joined by edges, edge + rest, their sums over
+    the previous states and their shifts.
+    """
+    score, lost = add(hi[:, :, None], edge, PAIR)
+    return log_sum(score, lost + (lo[:, :, None] + rest), 1)
+
+
+@triton.jit
+def ended(hi, lo, BLOCK: tl.constexpr, FAST: tl.constexpr, PAIR: tl.constexpr):
+    """Return log Z (BLOCK,) and the marginals of the last position, from its scores."""
+    weights, total, shift = log_sum(hi, lo, 1)
+    found, lost = add(tl.reshape(shift, (BLOCK,)), log(total, FAST), PAIR)
+    return found + lost, weights * inverse_or_zero(total)[:, None]
+
+
+@triton.jit
 def inside(
     unary, transitions, flags, start_hi, start_lo, end_hi, end_lo, log_partition, conditionals, last,
     rows, length, item_stride, step_stride, chunks, steps,
@@ -83,7 +100,7 @@ def inside(
     exists, known = row < rows, state < STATES
     chunk = row // STATES if FIRST == "units" else row
     item = row if WHOLE else chunk // chunks
-    before = (row * 0 if WHOLE else chunk % chunks * steps).to(tl.int32)  # steps before the chunk
+    before = row * 0 if WHOLE else chunk % chunks * steps  # steps before the chunk
     table = state[None, :, None] * STATES + state[None, None, :]
     at_node = item[:, None] * length * STATES + state[None, :]
     at_table = item[:, None, None] * item_stride + table
@@ -100,22 +117,21 @@ def inside(
         t = before + step
         there = exists if WHOLE else exists & (t < length)
         real, linked = links(flags, item, t, length, there, MASKED)
-        at = t.to(tl.int64)
-        own = tl.load(unary + at_node + (at * STATES)[:, None], mask=on_node & there[:, None], other=0.0)
+        own = tl.load(unary + at_node + (t * STATES)[:, None],
+                      mask=on_node & there[:, None], other=0.0)  # fmt: skip
         if SHARED:
             edge = edges
         else:
-            edge = tl.load(transitions + at_table + ((at - 1) * step_stride)[:, None, None],
+            edge = tl.load(transitions + at_table + ((t - 1) * step_stride)[:, None, None],
                            mask=on_edge & there[:, None, None], other=0.0)  # fmt: skip
         if MASKED or not WHOLE:
             own = tl.where(real[:, None], own, 0.0)
             edge = tl.where(linked[:, None, None], edge, copy)
         own = tl.where(known[None, :], own, NEVER)
-        joined, lost = add(hi[:, :, None], edge, PAIR)
-        weights, total, shift = log_sum(joined, lost + lo[:, :, None], 1)
+        weights, total, shift = joined(hi, lo, edge, tl.zeros_like(edge), PAIR)
         if KEEP:
             share = weights * inverse_or_zero(total)[:, None, :]
-            tl.store(conditionals + at_edge + ((at - 1) * STATES * STATES)[:, None, None], share,
+            tl.store(conditionals + at_edge + ((t - 1) * STATES * STATES)[:, None, None], share,
                      mask=on_edge & there[:, None, None])  # fmt: skip
         # First add the numbers that do not wait for the logarithm.
         hi, first = add(tl.reshape(shift, (BLOCK, PADDED)), own, PAIR)
@@ -126,11 +142,9 @@ def inside(
         tl.store(end_hi + at, hi, mask=on_node)
         tl.store(end_lo + at, lo, mask=on_node)
     if WHOLE:
-        weights, total, shift = log_sum(hi, lo, 1)
-        found, lost = add(tl.reshape(shift, (BLOCK,)), log(total, FAST), PAIR)
-        tl.store(log_partition + item, found + lost, mask=exists)
+        found, share = ended(hi, lo, BLOCK, FAST, PAIR)
+        tl.store(log_partition + item, found, mask=exists)
         if KEEP:
-            share = weights * inverse_or_zero(total)[:, None]
             tl.store(last + item[:, None] * STATES + state[None, :], share, mask=on_node)
 
 
@@ -161,13 +175,10 @@ def scan(
         tl.store(starts_hi + at_state + chunk * STATES, hi, mask=known)
         tl.store(starts_lo + at_state + chunk * STATES, lo, mask=known)
         edge = tl.where(known[:, None, :], edge, NEVER)
-        joined, lost = add(hi[:, :, None], edge, PAIR)
-        _, total, shift = log_sum(joined, lost + (lo[:, :, None] + rest), 1)
+        _, total, shift = joined(hi, lo, edge, rest, PAIR)
         hi, lo = add(tl.reshape(shift, (1, PADDED)), log(total, FAST), PAIR)
-    weights, total, shift = log_sum(hi, lo, 1)
-    found, lost = add(tl.reshape(shift, (1,)), log(total, FAST), PAIR)
-    tl.store(log_partition + item, found + lost)
-    share = weights * inverse_or_zero(total)[:, None]
+    found, share = ended(hi, lo, 1, FAST, PAIR)
+    tl.store(log_partition + item, found)
     tl.store(last + item[:, None] * STATES + state[None, :], share, mask=known)
 
 

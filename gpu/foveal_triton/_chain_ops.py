@@ -268,7 +268,9 @@ def chain_tangent(
     )
     launch(sweeps.tangent_prepare, grid, *given, scales, terms, rows, length, **has, **flat)
     past, future = (
-        Sweep(pairs, flags, scales[side], terms[side], None, sizes).run(nodes, back=bool(side))
+        Sweep(pairs, flags, scales.select(0, side), terms.select(0, side), None, sizes).run(
+            nodes, back=bool(side)
+        )
         for side in range(2)
     )
     along_nodes = torch.empty_like(nodes)

@@ -52,7 +52,9 @@ def sweep(
     elif FIRST == "given":
         value = tl.load(first + at_row, mask=on_node, other=0.0)
     elif FIRST == "units":
-        value = tl.where(state[None, :] == (row % STATES)[:, None], 1.0, 0.0).to(out.dtype.element_ty)
+        value = tl.where(state[None, :] == (row % STATES)[:, None], 1.0, 0.0).to(
+            out.dtype.element_ty
+        )
     else:
         value = tl.zeros((BLOCK, PADDED), out.dtype.element_ty)
     if WRITE:
@@ -175,8 +177,8 @@ def tangent_join(
 ):  # fmt: skip
     """Write the derivatives of both marginals, less the rounding errors of their means.
 
-        node = m[t, j]    ( past[t, j] + future[t, j] - g[t, j] )
-        pair = p[t, i, j] ( past[t-1, i] + g[t, i, j] + future[t, j] )
+    node = m[t, j]    ( past[t, j] + future[t, j] - g[t, j] )
+    pair = p[t, i, j] ( past[t-1, i] + g[t, i, j] + future[t, j] )
     """
     row, _, at, on, at_edge, on_edge = places(rows, length, STATES, PADDED, BLOCK)
     real, linked = links(flags, row * 0, row, length, row < rows, MASKED)

@@ -65,7 +65,9 @@ def inside(
         hi, lo, b_stay, b_enter, _ = log_add((b_hi, left_hi), (b_lo, left_lo), FAST, PAIR, 2)
         new_b, lost_b = add(hi, of_blank, PAIR)
         lost_b += lo
-        hi, lo, y_stay, y_enter, y_skip = log_add((y_hi, b_hi, skip), (y_lo, b_lo, left_lo), FAST, PAIR, 3)
+        hi, lo, y_stay, y_enter, y_skip = log_add(
+            (y_hi, b_hi, skip), (y_lo, b_lo, left_lo), FAST, PAIR, 3
+        )
         new_y, lost_y = add(hi, of_label, PAIR)
         lost_y += lo
         b_hi, b_lo = tl.where(real, new_b, b_hi), tl.where(real, lost_b, b_lo)

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from . import _ctc_kernels as kernels
-from ._launching import has_fast_log, launch, op, power_of_two
+from ._launching import has_fast_log, launch, op, power_of_two, stages_ahead
 
 # Labels that are compared at once: a tile (LANES, AT_ONCE) must fit into registers.
 _AT_ONCE = 8
@@ -40,7 +40,7 @@ class Inputs(NamedTuple):
             counts = torch.full((batch,), most, dtype=torch.int32, device=targets.device)
         else:
             counts = target_mask.sum(-1).to(torch.int32)
-            order = (~target_mask).to(torch.int32).argsort(dim=-1, stable=True)
+            order = target_mask.logical_not().to(torch.int32).argsort(dim=-1, stable=True)
             targets = targets.gather(-1, order)
         frames = None if frame_mask is None else frame_mask.to(torch.int32)
         return cls(log_probs.contiguous(), frames, targets.contiguous(), counts, blank)
@@ -81,7 +81,8 @@ class Inputs(NamedTuple):
         constants: dict[str, Any] = {"KEEP": keep, "FAST": has_fast_log(self.log_probs)}
         launch(
             kernels.inside, (batch,), self.log_probs, *self.tensors, *found, *self.numbers,
-            LANES=self.lanes, MASKED=self.frames is not None, STAGES=4, num_warps=self.warps, **constants,
+            LANES=self.lanes, MASKED=self.frames is not None, STAGES=stages_ahead(self.log_probs),
+            num_warps=self.warps, **constants,
         )  # fmt: skip
         return found
 
@@ -113,7 +114,7 @@ def ctc_marginals(
     states = log_probs.new_empty(batch, length, 2, given.lanes)
     launch(
         kernels.outside, (batch,), weights, given.counts, ends, states, length, LANES=given.lanes,
-        STAGES=4, num_warps=given.warps,
+        STAGES=stages_ahead(weights), num_warps=given.warps,
     )  # fmt: skip
     found = torch.zeros_like(given.log_probs)
     # 8 entries of the tile in each thread

@@ -69,6 +69,13 @@ def has_fast_log(like: Tensor) -> bool:
     return not INTERPRETED and torch.version.hip is None and like.dtype == torch.float32
 
 
+def stages_ahead(like: Tensor) -> int:
+    """Return how many steps the loads of an alignment or of CTC run ahead. Masks of float64 loads need too
+    many scalar registers on AMD, so there they do not run ahead.
+    """
+    return 1 if torch.version.hip is not None and like.dtype == torch.float64 else 4
+
+
 def tile_size() -> int:
     """Return the number of entries of a small tile: four for each lane of a warp. The time of the
     interpreter depends on the number of programs and not on their size, so it gets large tiles.

@@ -32,7 +32,7 @@ def add(a, b, PAIR: tl.constexpr):
 
 @triton.jit
 def exp(x):
-    """Return exp(x) for x <= 0. On NVIDIA, exp2 is one instruction; exp keeps subnormal numbers and is
+    """Return the exponential of x <= 0. On NVIDIA, exp2 is one instruction; exp keeps subnormal numbers and is
     four.
     """
     return tl.exp2(x * LOG2E)
@@ -40,7 +40,7 @@ def exp(x):
 
 @triton.jit
 def log(x, FAST: tl.constexpr):
-    """Return log(x). On NVIDIA, `tl.log` is a polynomial of 12 dependent steps, and the fast logarithm
+    """Return the logarithm of x. On NVIDIA, `tl.log` is a polynomial of 12 dependent steps, and the fast logarithm
     (right to 2^-22) is one instruction. The interpreter has no libdevice; on AMD, `tl.log` is fast.
     """
     if FAST:

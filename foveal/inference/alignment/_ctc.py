@@ -24,7 +24,7 @@ from ._ctc_lattice import ctc_lattice, emitting_states
 from ._functions import alignment_log_partition, alignment_marginals
 
 # The Triton kernels have one label in each lane of a program.
-_MOST_LABELS = 1023
+_MOST_LABELS = 511
 
 
 def _has_kernels(log_probs: Tensor, targets: Tensor) -> bool:

@@ -14,7 +14,7 @@ from .._native import NativeSolved, raised, serves
 from .._triton import ops_of, serves as serves_on_gpu
 
 # The Triton kernels keep the shorter side of a grid in registers.
-_MOST_ROWS = 1024
+_MOST_ROWS = 512
 
 
 def has_kernels(moves: Float[Tensor, "B R C 3"]) -> bool:
