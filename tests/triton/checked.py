@@ -1,7 +1,7 @@
 """Triton's interpreter with the faults made visible that only a GPU shows.
 
 The interpreter runs programs one after the other on numpy arrays. `checking()` observes every load and
-store of the launches inside it and raises `Fault` for
+store of the launches inside it and raises `FaultError` for
 
     outside     an address that belongs to no tensor of the launch
     programs    an address that one program writes and another reads or writes
@@ -38,7 +38,7 @@ NOBODY, MANY = -1, -2
 MOST_PROGRAMS = 65535  # on the second and third axis
 
 
-class Fault(AssertionError):
+class FaultError(AssertionError):
     """An error that a GPU makes, or may make."""
 
 
@@ -81,7 +81,7 @@ class Watch:
 
     def fault(self, kind: str, shadow: Shadow | None, what: str) -> None:
         where = f" of {shadow.name}" if shadow else ""
-        raise Fault(f"{self.kernel}, program {self.program}: {kind}{where}: {what}")
+        raise FaultError(f"{self.kernel}, program {self.program}: {kind}{where}: {what}")
 
     def each(
         self, addresses: NDArray[Any], mask: NDArray[np.bool_]
@@ -114,9 +114,7 @@ class Watch:
             shadow.reader[at] = np.where(same, self.program, MANY)
             shadow.read_at[at] = np.where(other_place, MANY, place)
 
-    def store(
-        self, addresses: NDArray[Any], values: NDArray[Any], mask: NDArray[np.bool_]
-    ) -> None:
+    def store(self, addresses: NDArray[Any], values: NDArray[Any], mask: NDArray[np.bool_]) -> None:
         shape = np.broadcast_shapes(addresses.shape, mask.shape)
         on = np.broadcast_to(mask, shape)
         to = np.broadcast_to(addresses, shape)[on]

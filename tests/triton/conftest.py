@@ -9,22 +9,18 @@ Without foveal-triton, all of them are skipped.
 import os
 import warnings
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 CHOSEN = os.environ.get("FOVEAL_KERNELS") == "triton"
 INTERPRETED = CHOSEN and os.environ.get("TRITON_INTERPRET") == "1"
-COMPILED = ("test_compiled.py",)
+EVERY = {path.name for path in Path(__file__).parent.glob("test_*.py")}
+COMPILED = {"test_compiled.py"}
 
-# Every other process collects none of the tests: their imports need foveal-triton.
-collect_ignore_glob = (
-    ["test_*.py"]
-    if not CHOSEN
-    else [*COMPILED]
-    if INTERPRETED
-    else ["test_[!c]*.py", "test_checked.py"]
-)
+# Other processes collect none of these tests, because their imports need foveal-triton.
+collect_ignore = sorted(EVERY if not CHOSEN else COMPILED if INTERPRETED else EVERY - COMPILED)
 
 
 @pytest.fixture(autouse=True)

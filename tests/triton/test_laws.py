@@ -5,16 +5,14 @@ and for many.
 """
 
 from contextlib import nullcontext
-from functools import cache
 
 import pytest
 import torch
-from torch import Tensor
 
-from tests.structures.inputs import Case, case
+from tests.structures.inputs import case
 from tests.structures.structures import KINDS, SINGLE
 from tests.structures.verbs import VERBS
-from tests.triton.structures import NAMES, exact, served
+from tests.triton.structures import NAMES, exact, joined, served, weights
 
 REGULAR = (
     "ordinary",
@@ -30,38 +28,20 @@ FEW = ("masked", "forbidden", "sentinel -1e+30")
 WIDE = ("ordinary, double", "masked, double", "forbidden, double", "sentinel -1e+30, double")
 
 
-@cache
-def joined(name: str, inputs: tuple[str, ...]) -> Case:
-    """Return the items of several kinds of inputs as one batch."""
-    few = name.startswith("Alignment") and inputs == REGULAR
-    cases = [case(name, one) for one in (FEW if few else inputs)]
-    if cases[0].kind.shared:
-        cases = cases[1:2]  # each input has its own shared potentials
-    parts = [torch.cat(parts) for parts in zip(*(one.potentials for one in cases), strict=True)]
-    others = [torch.cat(parts) for parts in zip(*(one.others for one in cases), strict=True)]
-    masks = [torch.cat(parts) for parts in zip(*(one.masks for one in cases), strict=True)]
-    if cases[0].kind.shared:
-        parts, others = cases[0].potentials, cases[0].others
-    return Case(cases[0].kind, parts, others, masks, given=True)
+def regular(name: str) -> tuple[str, ...]:
+    return FEW if name.startswith("Alignment") else REGULAR
 
 
-def weights(like: Tensor) -> Tensor:
-    generator = torch.Generator().manual_seed(0)
-    return torch.randn(like.shape, generator=generator, dtype=torch.float64).to(like.dtype)
-
-
-@pytest.mark.parametrize("inputs", [REGULAR, WIDE], ids=["float32", "float64"])
+@pytest.mark.parametrize("wide", [False, True], ids=["float32", "float64"])
 @pytest.mark.parametrize("name", NAMES)
-def test_sums_and_their_derivatives_are_those_of_enumeration(
-    name: str, inputs: tuple[str, ...]
-) -> None:
-    of = joined(name, inputs)
+def test_sums_and_their_derivatives_are_those_of_enumeration(name: str, wide: bool) -> None:
+    of = joined(name, WIDE if wide else regular(name))
     leaves = [part.clone().requires_grad_() for part in of.potentials]
-    wide = [part.double().requires_grad_() for part in of.potentials]
+    exact_leaves = [part.double().requires_grad_() for part in of.potentials]
     with served():
         distribution = of.make(leaves)
         log_partition, marginals = distribution.log_partition(), distribution.marginals()
-    truths = of.truths(wide)
+    truths = of.truths(exact_leaves)
     expected = torch.stack([truth.log_partition for truth in truths])
     exact(log_partition, expected, name)
     true_marginals = torch.stack([truth.marginals() for truth in truths])
@@ -74,14 +54,16 @@ def test_sums_and_their_derivatives_are_those_of_enumeration(
         weight = weights(found)
         with kernels:
             mine = torch.autograd.grad((found * weight).sum(), leaves, retain_graph=True)
-        theirs = torch.autograd.grad((true * weight.double()).sum(), wide, retain_graph=True)
+        theirs = torch.autograd.grad(
+            (true * weight.double()).sum(), exact_leaves, retain_graph=True
+        )
         for gradient, truth in zip(mine, theirs, strict=True):
             exact(gradient, truth, f"gradient of {name}", scale=3)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_labeling_of_the_highest_score_is_found(name: str) -> None:
-    of = joined(name, REGULAR)
+    of = joined(name, regular(name))
     with served():
         found = of.make(of.potentials).argmax()
     VERBS["argmax"].check(found, of.own_truths, of.own_truths)
@@ -89,7 +71,7 @@ def test_a_labeling_of_the_highest_score_is_found(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_samples_have_their_frequencies(name: str) -> None:
-    of = joined(name, REGULAR[:3])
+    of = joined(name, regular(name)[:3])
     with served():
         found = VERBS["sample"].run(of.make(of.potentials), None, torch.empty(0))
     VERBS["sample"].check(found, of.own_truths, of.own_truths)
