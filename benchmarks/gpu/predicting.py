@@ -14,7 +14,7 @@ Python, 10 to 20 us on most hosts, is not included; CUDA graphs avoid it.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
@@ -33,6 +33,14 @@ SHORTEST_US = 1.0
 LOG_STEP, LINEAR_STEP = 88, 8
 SCHEDULERS, MOST_WARPS, MOST_PROGRAMS = 4, 64, 32
 REGISTERS, SHARED = 65536, 160 << 10  # of a multiprocessor
+# Stored with the figures, which nobody has measured.
+ASSUMPTIONS = {
+    "figures": "predicted by a model, not measured",
+    "a launch": f"{LAUNCH_US:g} us",
+    "a short kernel": f"{SHORTEST_US:g} us",
+    "a step in logarithms, at least": f"{LOG_STEP} cycles",
+    "a linear step, at least": f"{LINEAR_STEP} cycles",
+}
 _IN_LOGARITHMS = ("inside", "scan", "best")
 
 
@@ -123,6 +131,7 @@ def model_of(device_index: int) -> Model:
 def main() -> int:
     """Write the table."""
     results = Results.here("python -m benchmarks.gpu predict", packages=["triton", "foveal-triton"])
+    results = replace(results, spec=ASSUMPTIONS)
     for family in FAMILIES:
         for size in family.sizes:
             calls = {name: launches_of(call) for name, call in family.calls(size, "meta").items()}
