@@ -9,6 +9,7 @@ constraints.txt or of the dependencies in pyproject.toml.
     requirements-ci.txt        all extras and groups, except the group docstrings
     requirements-pydoclint.txt the group docstrings; its docstring_parser_fork overwrites files of docstring_parser,
                                which the command line needs, so scripts/check installs it in its own folder
+    requirements-triton.txt    the compiler of GPU kernels, which scripts/check_triton installs in its own folder
 
 The files are those for Linux on x86-64 and this version of Python. torch is left out: its builds for CPU and
 CUDA have one version and different files, and which one pip finds depends on the machine's index. CI installs
@@ -36,6 +37,7 @@ LOCKS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("--no-deps", "supar==1.1.4"),  # only its structures are used, which need nothing else
     ),
     "requirements-pydoclint.txt": (("--group", "docstrings"),),
+    "requirements-triton.txt": (("--no-deps", "triton"),),
 }
 LEFT_OUT = frozenset({"foveal", "torch"})
 

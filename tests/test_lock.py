@@ -32,7 +32,13 @@ def locked(name: str) -> dict[str, str]:
 
 
 @pytest.mark.parametrize(
-    "name", ["requirements-ci.txt", "requirements-ci-user.txt", "requirements-pydoclint.txt"]
+    "name",
+    [
+        "requirements-ci.txt",
+        "requirements-ci-user.txt",
+        "requirements-pydoclint.txt",
+        "requirements-triton.txt",
+    ],
 )
 def test_versions_are_those_of_the_constraints(audit: ModuleType, name: str) -> None:
     pinned = audit.constraints()
@@ -41,7 +47,8 @@ def test_versions_are_those_of_the_constraints(audit: ModuleType, name: str) -> 
 
 def test_all_that_is_pinned_is_locked_but_torch(audit: ModuleType) -> None:
     """torch has one version and a file for each kind of machine; see scripts/lock.py."""
-    everywhere = locked("requirements-ci.txt") | locked("requirements-pydoclint.txt")
+    own = locked("requirements-pydoclint.txt") | locked("requirements-triton.txt")
+    everywhere = locked("requirements-ci.txt") | own
     assert set(audit.constraints()) - set(everywhere) == {"torch"}
 
 

@@ -18,6 +18,8 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
+import torch
+
 from ..results import Results, Row
 from .cases import FAMILIES
 from .latency import DEVICES, Device, Loop, instructions, longest_loop, measure
@@ -134,7 +136,10 @@ def main() -> int:
     results = replace(results, spec=ASSUMPTIONS)
     for family in FAMILIES:
         for size in family.sizes:
-            calls = {name: launches_of(call) for name, call in family.calls(size, "meta").items()}
+            calls = {
+                name: launches_of(call)
+                for name, call in family.calls(size, "meta", torch.float32).items()
+            }
             if "tangent" in calls:
                 calls["train"] = calls["marginals"] + calls["tangent"]
             for index, device in enumerate(DEVICES):

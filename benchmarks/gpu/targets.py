@@ -16,7 +16,7 @@ from triton.compiler import ASTSource
 
 from .recording import Launch
 
-_TOOLS = Path(triton.__file__).parent / "backends" / "nvidia" / "bin"
+_TOOLS = Path(triton.__path__[0]) / "backends" / "nvidia" / "bin"
 
 
 @dataclass(frozen=True)

@@ -111,8 +111,7 @@ def inside(
 
     hi, lo = first_scores(unary, flags, start_hi, start_lo, row, item, state, length, exists,
                           STATES, MASKED, FIRST)  # fmt: skip
-    if SHARED:
-        edges = tl.load(transitions + at_table, mask=on_edge, other=0.0)
+    edges = tl.load(transitions + at_table, mask=on_edge, other=0.0) if SHARED else copy
     for step in tl.range(1, steps + 1, num_stages=STAGES):
         t = before + step
         there = exists if WHOLE else exists & (t < length)

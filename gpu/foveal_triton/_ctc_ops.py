@@ -64,7 +64,8 @@ class Inputs(NamedTuple):
     @property
     def numbers(self) -> tuple[int, int, int, int]:
         """T, V, L and the blank."""
-        return *self.log_probs.shape[1:], self.labels.shape[1], self.blank
+        _, length, symbols = self.log_probs.shape
+        return length, symbols, self.labels.shape[1], self.blank
 
     def inside(self, *, keep: bool) -> tuple[Tensor, Tensor, Tensor]:
         """Compute log Z (B,), and the weights and the last probabilities if they are kept.
