@@ -28,12 +28,14 @@ _NATIVE = _native.differentiable("linear chain", kernels, num_potentials=2)
 
 def _chain(unary: Tensor, transitions: Tensor) -> Differentiable:
     """Return the kernels if they support these tensors, otherwise the PyTorch passes."""
-    return _NATIVE if _has_kernels(unary, transitions) else _PURE
+    if _native.serves(unary, transitions) or kernels.serves_chains_on_gpu(unary, transitions):
+        return _NATIVE
+    return _PURE
 
 
 def _has_kernels(unary: Tensor, transitions: Tensor) -> bool:
     """Return whether the C++ or the Triton kernels support these tensors."""
-    return _native.serves(unary, transitions) or kernels.serves_chains_on_gpu(unary, transitions)
+    return _chain(unary, transitions) is _NATIVE
 
 
 class ChainMarginals(NamedTuple):
