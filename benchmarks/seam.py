@@ -30,7 +30,7 @@ SIZES = ((1, 1, 2), (32, 25, 2), (32, 50, 20))
 ROUNDS, BLOCK, MOST = 101, 0.01, 1.02
 
 # By default, the history of a process decides whether the C library returns the memory of a large tensor to the
-# system, which costs a quarter of the time at (32, 50, 20). Here, both processes keep it.
+# system, so two processes with the same code may differ. Here, both processes keep it.
 ENVIRONMENT = {
     "OMP_NUM_THREADS": "1",
     "MALLOC_MMAP_THRESHOLD_": str(1 << 30),
