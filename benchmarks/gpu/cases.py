@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
+from foveal_triton._projective_ops import kept_size, nodes_of
 from torch import Tensor
 
 OPS = torch.ops.foveal_triton
@@ -103,6 +104,29 @@ def ctc_calls(size: Size, device: str, dtype: torch.dtype = torch.float32) -> Ca
     }
 
 
+def projective_calls(size: Size, device: str, dtype: torch.dtype = torch.float32) -> Calls:
+    """Return the calls for (B, n), with one root and a mask."""
+    batch, words = size
+    arcs = _drawn(device, dtype, batch, words + 1, words + 1)
+    mask = _all_real(device, batch, words)
+    uniforms = _uniform(device, 4, batch, 2 * words + 2)
+    marginals = torch.empty_like(arcs)
+    kept = arcs.new_empty(batch, kept_size(nodes_of(arcs, None, single_root=True)))
+    if device != "meta":
+        _, marginals, kept = OPS.projective_marginals(arcs, mask, True, True)
+
+    def tangent() -> Any:
+        return OPS.projective_tangent(marginals, kept, mask, arcs, True)
+
+    return {
+        "log_partition": lambda: OPS.projective_log_partition(arcs, mask, True),
+        "marginals": lambda: OPS.projective_marginals(arcs, mask, True, True),
+        "tangent": tangent,
+        "argmax": lambda: OPS.projective_best(arcs, mask, True),
+        "sample": lambda: OPS.projective_sample(arcs, mask, uniforms, True),
+    }
+
+
 FAMILIES = (
     Family(
         "chain",
@@ -132,5 +156,12 @@ FAMILIES = (
         ((32, 50, 10), (16, 200, 40), (16, 500, 60)),
         (2, 1100, 511),
         ctc_calls,
+    ),
+    Family(
+        "projective tree",
+        "(batch, words)",
+        ((32, 10), (32, 20), (32, 40), (16, 80)),
+        (2, 255),
+        projective_calls,
     ),
 )

@@ -50,6 +50,8 @@ def steps_of(launch: Launch) -> int:
     """Return the rounds of the sequential loop of a launch; 0 if all positions are computed at once."""
     structure, _, kernel = launch.name.partition(" ")
     numbers = dict(launch.numbers)
+    if structure in ("projective", "span"):
+        return {"grow": numbers.get("steps", 0), "unfold": numbers.get("num_nodes", 1) - 1}.get(kernel, 0)
     if structure == "chain" and kernel in ("inside", "sweep"):
         return numbers["steps"]
     if structure == "chain" and kernel == "scan":
@@ -59,6 +61,12 @@ def steps_of(launch: Launch) -> int:
             return numbers["num_rows"] + numbers["num_columns"] - 2
         return numbers["length"]
     return 0
+
+
+def launches_together(launch: Launch) -> int:
+    """Return how many launches move the bytes of the tensors together: one for each width of spans."""
+    numbers = dict(launch.numbers)
+    return max(1, numbers["num_nodes"] - 1) if "width" in numbers else 1
 
 
 @dataclass(frozen=True)
@@ -104,7 +112,7 @@ class Model:
 
     def time(self, launch: Launch) -> Time:
         """Predict one launch."""
-        moved = launch.num_bytes / self.device.bandwidth
+        moved = launch.num_bytes / launches_together(launch) / self.device.bandwidth
         steps = steps_of(launch)
         if steps == 0:
             return Time(LAUNCH_US + max(SHORTEST_US, moved), moved)

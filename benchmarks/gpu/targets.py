@@ -57,9 +57,12 @@ def compiled(launch: Launch, target: Target) -> Any:
     numbers = dict(launch.numbers)
     kinds = dict(launch.arguments)
     signature, attributes = {}, {}
-    for place, name in enumerate(launch.kernel.arg_names):
+    for place, parameter in enumerate(launch.kernel.params):
+        name = parameter.name
         if name in constants:
             signature[name] = "constexpr"
+        elif parameter.do_not_specialize:
+            signature[name] = kinds[name]
         elif numbers.get(name) == 1:  # Triton compiles a separate kernel for 1
             signature[name], constants[name] = "constexpr", 1
         else:

@@ -8,7 +8,6 @@ from typing import NamedTuple
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from . import _native
 from ._derivatives import Differentiable
 
 
@@ -34,8 +33,8 @@ class TreePasses(NamedTuple):
     native_single_root: Differentiable
     native_multi_root: Differentiable
 
-    def serving(self, arcs: Tensor, *, single_root: bool) -> Differentiable:
-        """Return the native kernels if they support this tensor, otherwise the PyTorch passes."""
-        if _native.serves(arcs):
+    def serving(self, served: bool, *, single_root: bool) -> Differentiable:
+        """Return the native kernels if they support the tensor, otherwise the PyTorch passes."""
+        if served:
             return self.native_single_root if single_root else self.native_multi_root
         return self.single_root if single_root else self.multi_root

@@ -4,5 +4,10 @@ Importing this package registers the ops. They support CUDA tensors; if the envi
 TRITON_INTERPRET is 1, they run on CPU tensors in Triton's interpreter, which is slow and useful for tests.
 """
 
-from . import _alignment_ops as _alignment_ops, _chain_ops as _chain_ops, _ctc_ops as _ctc_ops
+from . import (
+    _alignment_ops as _alignment_ops,
+    _chain_ops as _chain_ops,
+    _ctc_ops as _ctc_ops,
+    _projective_ops as _projective_ops,
+)
 from ._launching import INTERPRETED as INTERPRETED

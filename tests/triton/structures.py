@@ -20,6 +20,8 @@ NAMES = (
     "LinearChain, many states",
     "Alignment",
     "Alignment.one_to_many",
+    "ProjectiveTree",
+    "ProjectiveTree, any roots",
 )
 
 

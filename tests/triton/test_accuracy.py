@@ -18,6 +18,8 @@ from foveal.inference import (
     alignment_marginals,
     chain_log_partition,
     chain_marginals,
+    projective_log_partition,
+    projective_marginals,
 )
 from tests.triton.checked import approximate
 from tests.triton.structures import served, weights
@@ -79,3 +81,12 @@ def test_a_long_chain_is_accurate(length: int, states: int) -> None:
 
 def test_a_long_alignment_is_accurate() -> None:
     check(alignment_log_partition, lambda moves: (alignment_marginals(moves),), wide(1, 31, 31, 3))
+
+
+def test_a_tree_of_40_words_is_accurate() -> None:
+    launched = check(
+        projective_log_partition, lambda arcs: (projective_marginals(arcs),), wide(1, 41, 41)
+    )
+    # One launch for each width. log Z computes the marginals, too, because it needs a gradient.
+    names = ("inside", "outside", "expect", "share_change")
+    assert [launched.count(name) for name in names] == [2 * 39, 2 * 39, 39, 39]

@@ -13,7 +13,7 @@ from unittest.mock import patch
 
 import pytest
 import torch
-from foveal_triton import _alignment_ops, _chain_ops, _ctc_ops
+from foveal_triton import _alignment_ops, _chain_ops, _ctc_ops, _projective_ops
 from torch import Tensor
 from triton.runtime.errors import InterpreterError
 
@@ -163,7 +163,7 @@ def truths_of(of: Case) -> dict[str, Tensor]:
 
 def kernels_in(ops: ModuleType) -> set[str]:
     """Return the modules and names of the kernels that a module launches."""
-    found = re.findall(r"\b(kernels|sweeps|tables)\.(\w+)", inspect.getsource(ops))
+    found = re.findall(r"\b(kernels|sweeps|tables|tangents|search)\.(\w+)", inspect.getsource(ops))
     return {f"{vars(ops)[module].__name__}.{name}" for module, name in found}
 
 
@@ -182,7 +182,13 @@ def true_ctc() -> dict[str, Tensor]:
 
 IN_CHUNKS = "LinearChain, in chunks"
 CHAINS = ("LinearChain", "LinearChain, shared", "LinearChain, many states", IN_CHUNKS)
-FAMILIES = {_chain_ops: CHAINS, _alignment_ops: ("Alignment",), _ctc_ops: ("CTC",)}
+TREES = ("ProjectiveTree", "ProjectiveTree, any roots")
+FAMILIES = {
+    _chain_ops: CHAINS,
+    _alignment_ops: ("Alignment",),
+    _ctc_ops: ("CTC",),
+    _projective_ops: TREES,
+}
 
 
 def run(name: str) -> dict[str, Tensor]:
@@ -216,7 +222,7 @@ def test_no_kernel_has_a_fault_in_any_order(ops: ModuleType) -> None:
     assert kernels_in(ops) == every
 
 
-@pytest.mark.parametrize("name", [*CHAINS, "Alignment", "CTC"])
+@pytest.mark.parametrize("name", [*CHAINS, "Alignment", "CTC", *TREES])
 def test_the_errors_of_a_gpu_keep_the_accuracy(name: str) -> None:
     with served(), approximate():
         found = run(name)

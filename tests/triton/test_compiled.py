@@ -12,7 +12,14 @@ from torch import Tensor
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.experimental.proxy_tensor import make_fx
 
-from benchmarks.gpu.cases import FAMILIES, Family, alignment_calls, chain_calls, ctc_calls
+from benchmarks.gpu.cases import (
+    FAMILIES,
+    Family,
+    alignment_calls,
+    chain_calls,
+    ctc_calls,
+    projective_calls,
+)
 from benchmarks.gpu.compiling import compile_family, rows_of, variants
 from benchmarks.gpu.recording import launches_of
 from benchmarks.gpu.targets import TARGETS, Resources, compiled, resources
@@ -22,7 +29,7 @@ from foveal.inference._triton import serves
 TABLE = Path("results/gpu_compile.json")
 OPS = torch.ops.foveal_triton
 # The kernels with the most registers: the largest inputs, with everything kept.
-LARGEST = r"(chain|alignment|ctc) inside \(.*(padded 64|rows 512|lanes 512)(?!.*float64)"
+LARGEST = r"(chain|alignment|ctc|projective) inside \(.*(padded 64|rows 512|lanes 512|splits 256)(?!.*float64)"
 
 
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
@@ -47,7 +54,8 @@ def test_the_table_has_every_kernel() -> None:
 @pytest.mark.parametrize("target", ["sm_90", "gfx942"])
 @pytest.mark.parametrize(
     ("calls", "size"),
-    [(chain_calls, (1, 1, 1)), (chain_calls, (2, 3, 1)), (alignment_calls, (1, 1, 1)), (ctc_calls, (1, 1, 1))],
+    [(chain_calls, (1, 1, 1)), (chain_calls, (2, 3, 1)), (alignment_calls, (1, 1, 1)), (ctc_calls, (1, 1, 1)),
+     (projective_calls, (1, 1)), (projective_calls, (1, 2))],
     ids=str,
 )  # fmt: skip
 def test_the_smallest_inputs_compile(calls: Callable[..., Any], size: Any, target: str) -> None:
@@ -105,6 +113,23 @@ def test_alignment_and_ctc_ops_have_the_right_shapes_on_a_gpu(fake: Callable[...
     masks = fake(8, 30, dtype=torch.bool), fake(8, 5, dtype=torch.bool)
     assert shapes_of(OPS.ctc_log_partition(log_probs, targets, *masks, 0)) == [(8,)]
     assert shapes_of(OPS.ctc_marginals(log_probs, targets, *masks, 0)) == [(8,), (8, 30, 12)]
+
+
+def test_projective_ops_have_the_right_shapes_on_a_gpu(fake: Callable[..., Tensor]) -> None:
+    arcs, mask = fake(8, 11, 11), fake(8, 10, dtype=torch.bool)
+    uniforms = fake(4, 8, 22, dtype=torch.float64)
+    assert shapes_of(OPS.projective_log_partition(arcs, mask, True)) == [(8,)]
+    for single_root, nodes in ((True, 10), (False, 11)):
+        found = OPS.projective_marginals(arcs, mask, single_root, True)
+        kept = 3 * (nodes**3 - nodes) // 6 + 3 * nodes**2
+        assert shapes_of(found) == [(8,), (8, 11, 11), (8, kept)]
+        tangent = OPS.projective_tangent(arcs, found[2], mask, arcs, single_root)
+        assert shapes_of(tangent) == [(8, 11, 11)]
+    heads, scores = OPS.projective_best(arcs, mask, True)
+    assert shapes_of((heads, scores)) == [(8, 10), (8,)]
+    drawn, possible = OPS.projective_sample(arcs, mask, uniforms, True)
+    assert shapes_of((drawn, possible)) == [(4, 8, 10), (8,)]
+    assert (heads.dtype, drawn.dtype, possible.dtype) == (torch.int64, torch.int64, torch.bool)
 
 
 def test_tensors_of_two_devices_are_refused(fake: Callable[..., Tensor]) -> None:

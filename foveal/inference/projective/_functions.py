@@ -19,7 +19,7 @@ from .._derivatives import differentiable
 from .._precision import result_dtype
 from .._trees import BestTrees, TreePasses, TreeSamples
 from . import _derivations as derivations
-from ._native import MultiRootKernels, SingleRootKernels
+from ._native import MultiRootKernels, SingleRootKernels, serves_arcs
 from ._passes import MultiRoot, SingleRoot, prepare
 
 _PASSES = TreePasses(
@@ -59,7 +59,7 @@ def projective_log_partition(
         tensor([7.])
     """
     check_arcs(arcs, mask)
-    return _PASSES.serving(arcs, single_root=single_root).log_partition((arcs,), mask)
+    return _PASSES.serving(serves_arcs(arcs), single_root=single_root).log_partition((arcs,), mask)
 
 
 def projective_marginals(
@@ -91,7 +91,7 @@ def projective_marginals(
                  [0.0000, 0.5000, 0.0000]]])
     """
     check_arcs(arcs, mask)
-    return _PASSES.serving(arcs, single_root=single_root).marginals((arcs,), mask)[0]
+    return _PASSES.serving(serves_arcs(arcs), single_root=single_root).marginals((arcs,), mask)[0]
 
 
 def projective_best(
@@ -124,7 +124,7 @@ def projective_best(
                 [[2, 0]]])
     """
     check_arcs(arcs, mask)
-    if k == 1 and _native.serves(arcs):
+    if k == 1 and serves_arcs(arcs):
         kernels = SingleRootKernels if single_root else MultiRootKernels
         heads, scores = kernels.best(arcs.detach(), mask)
         return BestTrees(heads.unsqueeze(0), scores.unsqueeze(0))
@@ -162,7 +162,7 @@ def projective_sample(
         tensor([[[0, 1]]])
     """
     check_arcs(arcs, mask)
-    if _native.serves(arcs):
+    if serves_arcs(arcs):
         kernels = SingleRootKernels if single_root else MultiRootKernels
         return TreeSamples(*kernels.sample(arcs.detach(), mask, num_samples, generator))
     ready = prepare(arcs.detach(), mask, single_root=single_root)

@@ -1,4 +1,5 @@
-"""Projective trees with the C++ kernels; the recurrences are in `native/src/projective.h`.
+"""Projective trees with the C++ kernels (the recurrences are in `native/src/projective.h`) and with the
+Triton kernels (in `gpu/foveal_triton/_projective_kernels.py`).
 
 Axes: B batch, n words, m = n + 1 words and the root, S samples.
 """
@@ -10,9 +11,16 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from .._derivatives import Tensors
-from .._native import NativeSolved, raised
+from .._native import NativeSolved, raised, serves
+from .._triton import ops_of, serves as serves_on_gpu
 
-_OPS = torch.ops.foveal_native
+# A program of the Triton kernels holds all splits of a span in registers, and counts splits in 32 bits.
+_MOST_NODES = 256
+
+
+def serves_arcs(arcs: Float[Tensor, "B m m"]) -> bool:
+    """Return whether the C++ kernels or the Triton kernels support these potentials."""
+    return serves(arcs) or (arcs.shape[-1] <= _MOST_NODES and serves_on_gpu(arcs))
 
 
 class ProjectiveKernels:
@@ -25,12 +33,14 @@ class ProjectiveKernels:
         cls, potentials: Tensors, mask: Bool[Tensor, "B n"] | None
     ) -> Float[Tensor, " B"]:
         """Compute only log Z."""
-        return _OPS.projective_log_partition.default(*potentials, mask, cls.single_root)
+        ops = ops_of(potentials[0])
+        return ops.projective_log_partition.default(*potentials, mask, cls.single_root)
 
     @classmethod
     def solve(cls, potentials: Tensors, mask: Bool[Tensor, "B n"] | None) -> NativeSolved:
         """Compute log Z and the arc marginals (B, m, m); save the split weights."""
-        log_partition, arcs, kept = _OPS.projective_marginals.default(
+        ops = ops_of(potentials[0])
+        log_partition, arcs, kept = ops.projective_marginals.default(
             *potentials, mask, cls.single_root, True
         )
         return NativeSolved(log_partition, (arcs,), (kept,))
@@ -38,7 +48,8 @@ class ProjectiveKernels:
     @classmethod
     def marginals(cls, potentials: Tensors, mask: Bool[Tensor, "B n"] | None) -> Tensors:
         """Compute only the arc marginals (B, m, m)."""
-        _, arcs, _ = _OPS.projective_marginals.default(*potentials, mask, cls.single_root, False)
+        ops = ops_of(potentials[0])
+        _, arcs, _ = ops.projective_marginals.default(*potentials, mask, cls.single_root, False)
         return (arcs,)
 
     @classmethod
@@ -54,14 +65,15 @@ class ProjectiveKernels:
         arcs, kept = saved
         (direction,) = directions
         assert direction is not None
-        return (_OPS.projective_tangent.default(arcs, kept, mask, direction, cls.single_root),)
+        tangent_op = ops_of(arcs).projective_tangent.default
+        return (tangent_op(arcs, kept, mask, direction, cls.single_root),)
 
     @classmethod
     def best(
         cls, arcs: Float[Tensor, "B m m"], mask: Bool[Tensor, "B n"] | None
     ) -> tuple[Int[Tensor, "B n"], Float[Tensor, " B"]]:
         """Find the heads of the best tree, and its score."""
-        return _OPS.projective_best.default(raised(arcs), mask, cls.single_root)
+        return ops_of(arcs).projective_best.default(raised(arcs), mask, cls.single_root)
 
     @classmethod
     def sample(
@@ -73,8 +85,8 @@ class ProjectiveKernels:
     ) -> tuple[Int[Tensor, "S B n"], Bool[Tensor, " B"]]:
         """Draw exact samples, with two uniform numbers for each node; return whether any exist."""
         shape = (num_samples, arcs.shape[0], 2 * arcs.shape[1])
-        uniforms = torch.rand(shape, dtype=torch.float64, generator=generator)
-        return _OPS.projective_sample.default(raised(arcs), mask, uniforms, cls.single_root)
+        uniforms = torch.rand(shape, dtype=torch.float64, device=arcs.device, generator=generator)
+        return ops_of(arcs).projective_sample.default(raised(arcs), mask, uniforms, cls.single_root)
 
 
 @final

@@ -55,7 +55,9 @@ def spanning_log_partition(
         tensor([9.])
     """
     check_arcs(arcs, mask)
-    return _PASSES.serving(arcs, single_root=single_root).log_partition((arcs,), mask)
+    return _PASSES.serving(_native.serves(arcs), single_root=single_root).log_partition(
+        (arcs,), mask
+    )
 
 
 def spanning_marginals(
@@ -87,7 +89,9 @@ def spanning_marginals(
                  [0.0000, 0.5000, 0.0000]]])
     """
     check_arcs(arcs, mask)
-    return _PASSES.serving(arcs, single_root=single_root).marginals((arcs,), mask)[0]
+    return _PASSES.serving(_native.serves(arcs), single_root=single_root).marginals((arcs,), mask)[
+        0
+    ]
 
 
 def spanning_best(
