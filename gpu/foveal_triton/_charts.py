@@ -19,6 +19,10 @@ import triton.language as tl
 
 from ._numbers import add, inverse_or_zero, log, log_sum
 
+# The integer arguments of kernels. Triton compiles a kernel again for 1 and for multiples of 16, and the lengths of
+# sentences change with every batch.
+SIZES = ["batch", "rows", "width", "size", "num_nodes", "kept_size", "steps"]
+
 
 @triton.jit
 def spans_of(rows, width, num_nodes, BLOCK: tl.constexpr):
@@ -115,6 +119,6 @@ def push(stack, height, slot, code, on):
 
 @triton.jit
 def pop(stack, height, slot):
-    """Return the last code of each stack, and the new height; 0 and 0 if it is empty."""
+    """Return the last code of each stack, any code if it is empty, and the new height."""
     height = tl.maximum(height - 1, 0)
     return tl.sum(tl.where(slot == height[:, None], stack, 0), 1), height

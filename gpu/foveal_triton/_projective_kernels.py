@@ -20,6 +20,7 @@ import triton
 import triton.language as tl
 
 from ._charts import (
+    SIZES,
     highest_of,
     load_pair,
     num_real,
@@ -69,7 +70,7 @@ def store_spans(hi, lo, at, across, area, found, on, PAIR: tl.constexpr):
     store_pair(hi, lo, across + 2 * area, back[0], back[1], on, PAIR)
 
 
-@triton.jit(do_not_specialize=["rows", "width"])
+@triton.jit(do_not_specialize=SIZES)
 def inside(
     arcs, places, counts, hi, lo, options, rows, width, num_nodes, kept_size,
     SHIFT: tl.constexpr, BLOCK: tl.constexpr, SPLITS: tl.constexpr, MASKED: tl.constexpr,
@@ -135,7 +136,7 @@ def inside(
         store_options(of_join, options, at + 2 * area, to + 2 * packed, exists, on, BEST)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=SIZES)
 def top(
     arcs, places, counts, hi, lo, log_partition, chosen, marginals, batch, num_nodes,
     SHIFT: tl.constexpr, BLOCK: tl.constexpr, NODES: tl.constexpr, MASKED: tl.constexpr,
@@ -180,7 +181,7 @@ def top(
     tl.store(log_partition + item, found.to(log_partition.dtype.element_ty), mask=exists)
 
 
-@triton.jit(do_not_specialize=["rows", "width"])
+@triton.jit(do_not_specialize=SIZES)
 def outside(
     kept, chosen, places, counts, marginals, rows, width, num_nodes, kept_size,
     SHIFT: tl.constexpr, BLOCK: tl.constexpr, SPLITS: tl.constexpr, MASKED: tl.constexpr,

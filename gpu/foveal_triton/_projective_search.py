@@ -9,7 +9,7 @@ Axes and charts as in `_projective_kernels`; S samples.
 import triton
 import triton.language as tl
 
-from ._charts import choose, num_real, num_splits, place_of, pop, push
+from ._charts import SIZES, choose, num_real, num_splits, place_of, pop, push
 
 RIGHT, LEFT, JOIN = tl.constexpr(0), tl.constexpr(1), tl.constexpr(2)
 
@@ -49,7 +49,7 @@ def split_of(table, uniforms, item, draws, option, on, kind, start, width, num_n
         return tl.load(table + at, mask=on, other=0)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=SIZES)
 def grow(
     table, roots, uniforms, places, counts, heads, rows, batch, num_nodes, kept_size, steps,
     SHIFT: tl.constexpr, TREES: tl.constexpr, NODES: tl.constexpr, MASKED: tl.constexpr,

@@ -14,11 +14,11 @@ Axes and charts as in `_projective_kernels`. The direction (B, M, M) has no mask
 import triton
 import triton.language as tl
 
-from ._charts import num_real, num_splits, place_of, spans_of, store_twice
+from ._charts import SIZES, num_real, num_splits, place_of, spans_of, store_twice
 from ._projective_kernels import write_arcs
 
 
-@triton.jit
+@triton.jit(do_not_specialize=SIZES)
 def center(
     marginals, direction, places, counts, centered, rows, size,
     BLOCK: tl.constexpr, NODES: tl.constexpr, MASKED: tl.constexpr,
@@ -43,7 +43,7 @@ def center(
     tl.store(to, tl.where(on, given - mean, 0.0), mask=exists[:, None] & (head < size))
 
 
-@triton.jit(do_not_specialize=["rows", "width"])
+@triton.jit(do_not_specialize=SIZES)
 def expect(
     kept, centered, counts, below, rows, width, num_nodes, kept_size,
     SHIFT: tl.constexpr, BLOCK: tl.constexpr, SPLITS: tl.constexpr, MASKED: tl.constexpr,
@@ -87,7 +87,7 @@ def expect(
     tl.store(chart + 3 * area + at, join, mask=exists)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=SIZES)
 def change_roots(
     marginals, centered, places, counts, below, chosen, tangent, batch, num_nodes,
     BLOCK: tl.constexpr, NODES: tl.constexpr, MASKED: tl.constexpr,
@@ -112,7 +112,7 @@ def change_roots(
     tl.store(chosen + (item * num_nodes)[:, None] + node, change, mask=on)
 
 
-@triton.jit(do_not_specialize=["rows", "width"])
+@triton.jit(do_not_specialize=SIZES)
 def share_change(
     kept, chosen, places, counts, below, own, tangent, rows, width, num_nodes, kept_size,
     SHIFT: tl.constexpr, BLOCK: tl.constexpr, SPLITS: tl.constexpr, MASKED: tl.constexpr,
