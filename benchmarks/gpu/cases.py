@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from foveal_triton._projective_ops import kept_size, nodes_of
+from foveal_triton import _projective_ops, _span_ops
 from torch import Tensor
 
 OPS = torch.ops.foveal_triton
@@ -110,8 +110,9 @@ def projective_calls(size: Size, device: str, dtype: torch.dtype = torch.float32
     arcs = _drawn(device, dtype, batch, words + 1, words + 1)
     mask = _all_real(device, batch, words)
     uniforms = _uniform(device, 4, batch, 2 * words + 2)
+    nodes = _projective_ops.nodes_of(arcs, None, single_root=True)
     marginals = torch.empty_like(arcs)
-    kept = arcs.new_empty(batch, kept_size(nodes_of(arcs, None, single_root=True)))
+    kept = arcs.new_empty(batch, _projective_ops.kept_size(nodes))
     if device != "meta":
         _, marginals, kept = OPS.projective_marginals(arcs, mask, True, True)
 
@@ -124,6 +125,28 @@ def projective_calls(size: Size, device: str, dtype: torch.dtype = torch.float32
         "tangent": tangent,
         "argmax": lambda: OPS.projective_best(arcs, mask, True),
         "sample": lambda: OPS.projective_sample(arcs, mask, uniforms, True),
+    }
+
+
+def span_calls(size: Size, device: str, dtype: torch.dtype = torch.float32) -> Calls:
+    """Return the calls for (B, n), with a mask."""
+    batch, words = size
+    spans = _drawn(device, dtype, batch, words, words)
+    mask = _all_real(device, batch, words)
+    uniforms = _uniform(device, 4, batch, words)
+    kept = spans.new_empty(batch, _span_ops.kept_size(_span_ops.nodes_of(spans, None)))
+    if device != "meta":
+        _, _, kept = OPS.span_marginals(spans, mask, True)
+
+    def tangent() -> Any:
+        return OPS.span_tangent(kept, mask, spans)
+
+    return {
+        "log_partition": lambda: OPS.span_log_partition(spans, mask),
+        "marginals": lambda: OPS.span_marginals(spans, mask, True),
+        "tangent": tangent,
+        "argmax": lambda: OPS.span_best(spans, mask),
+        "sample": lambda: OPS.span_sample(spans, mask, uniforms),
     }
 
 
@@ -164,4 +187,5 @@ FAMILIES = (
         (2, 255),
         projective_calls,
     ),
+    Family("span tree", "(batch, words)", ((32, 20), (32, 40)), (2, 256), span_calls),
 )

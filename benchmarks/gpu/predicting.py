@@ -51,7 +51,9 @@ def steps_of(launch: Launch) -> int:
     structure, _, kernel = launch.name.partition(" ")
     numbers = dict(launch.numbers)
     if structure in ("projective", "span"):
-        return {"grow": numbers.get("steps", 0), "unfold": numbers.get("num_nodes", 1) - 1}.get(kernel, 0)
+        return {"grow": numbers.get("steps", 0), "unfold": numbers.get("num_nodes", 1) - 1}.get(
+            kernel, 0
+        )
     if structure == "chain" and kernel in ("inside", "sweep"):
         return numbers["steps"]
     if structure == "chain" and kernel == "scan":

@@ -9,5 +9,6 @@ from . import (
     _chain_ops as _chain_ops,
     _ctc_ops as _ctc_ops,
     _projective_ops as _projective_ops,
+    _span_ops as _span_ops,
 )
 from ._launching import INTERPRETED as INTERPRETED

@@ -22,6 +22,8 @@ NAMES = (
     "Alignment.one_to_many",
     "ProjectiveTree",
     "ProjectiveTree, any roots",
+    "SpanTree",
+    "SpanTree, labeled",
 )
 
 

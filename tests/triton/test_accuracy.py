@@ -20,6 +20,8 @@ from foveal.inference import (
     chain_marginals,
     projective_log_partition,
     projective_marginals,
+    span_log_partition,
+    span_marginals,
 )
 from tests.triton.checked import approximate
 from tests.triton.structures import served, weights
@@ -90,3 +92,9 @@ def test_a_tree_of_40_words_is_accurate() -> None:
     # One launch for each width. log Z computes the marginals, too, because it needs a gradient.
     names = ("inside", "outside", "expect", "share_change")
     assert [launched.count(name) for name in names] == [2 * 39, 2 * 39, 39, 39]
+
+
+def test_a_bracketing_of_40_words_is_accurate() -> None:
+    launched = check(span_log_partition, lambda spans: (span_marginals(spans),), wide(1, 40, 40, 1))
+    names = ("inside", "outside", "expect", "share_change")
+    assert [launched.count(name) for name in names] == [2 * 40, 2 * 40, 39, 39]

@@ -13,7 +13,7 @@ from unittest.mock import patch
 
 import pytest
 import torch
-from foveal_triton import _alignment_ops, _chain_ops, _ctc_ops, _projective_ops
+from foveal_triton import _alignment_ops, _chain_ops, _ctc_ops, _projective_ops, _span_ops
 from torch import Tensor
 from triton.runtime.errors import InterpreterError
 
@@ -182,12 +182,13 @@ def true_ctc() -> dict[str, Tensor]:
 
 IN_CHUNKS = "LinearChain, in chunks"
 CHAINS = ("LinearChain", "LinearChain, shared", "LinearChain, many states", IN_CHUNKS)
-TREES = ("ProjectiveTree", "ProjectiveTree, any roots")
+TREES = ("ProjectiveTree", "ProjectiveTree, any roots", "SpanTree")
 FAMILIES = {
     _chain_ops: CHAINS,
     _alignment_ops: ("Alignment",),
     _ctc_ops: ("CTC",),
-    _projective_ops: TREES,
+    _projective_ops: TREES[:2],
+    _span_ops: TREES[2:],
 }
 
 

@@ -19,6 +19,7 @@ from benchmarks.gpu.cases import (
     chain_calls,
     ctc_calls,
     projective_calls,
+    span_calls,
 )
 from benchmarks.gpu.compiling import compile_family, rows_of, variants
 from benchmarks.gpu.recording import launches_of
@@ -29,7 +30,7 @@ from foveal.inference._triton import serves
 TABLE = Path("results/gpu_compile.json")
 OPS = torch.ops.foveal_triton
 # The kernels with the most registers: the largest inputs, with everything kept.
-LARGEST = r"(chain|alignment|ctc|projective) inside \(.*(padded 64|rows 512|lanes 512|splits 256)(?!.*float64)"
+LARGEST = r"(chain|alignment|ctc|projective|span) inside \(.*(padded 64|rows 512|lanes 512|splits 256)(?!.*float64)"
 
 
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
@@ -55,7 +56,8 @@ def test_the_table_has_every_kernel() -> None:
 @pytest.mark.parametrize(
     ("calls", "size"),
     [(chain_calls, (1, 1, 1)), (chain_calls, (2, 3, 1)), (alignment_calls, (1, 1, 1)), (ctc_calls, (1, 1, 1)),
-     (projective_calls, (1, 1)), (projective_calls, (1, 2))],
+     (projective_calls, (1, 1)), (projective_calls, (1, 2)),
+     (span_calls, (1, 1)), (span_calls, (1, 2))],
     ids=str,
 )  # fmt: skip
 def test_the_smallest_inputs_compile(calls: Callable[..., Any], size: Any, target: str) -> None:
@@ -130,6 +132,20 @@ def test_projective_ops_have_the_right_shapes_on_a_gpu(fake: Callable[..., Tenso
     drawn, possible = OPS.projective_sample(arcs, mask, uniforms, True)
     assert shapes_of((drawn, possible)) == [(4, 8, 10), (8,)]
     assert (heads.dtype, drawn.dtype, possible.dtype) == (torch.int64, torch.int64, torch.bool)
+
+
+def test_span_ops_have_the_right_shapes_on_a_gpu(fake: Callable[..., Tensor]) -> None:
+    spans, mask = fake(8, 10, 10), fake(8, 10, dtype=torch.bool)
+    uniforms = fake(4, 8, 10, dtype=torch.float64)
+    assert shapes_of(OPS.span_log_partition(spans, mask)) == [(8,)]
+    found = OPS.span_marginals(spans, mask, True)
+    assert shapes_of(found) == [(8,), (8, 10, 10), (8, (10**3 - 10) // 6 + 100)]
+    assert shapes_of(OPS.span_tangent(found[2], mask, spans)) == [(8, 10, 10)]
+    chosen, scores = OPS.span_best(spans, mask)
+    assert shapes_of((chosen, scores)) == [(8, 10, 10), (8,)]
+    drawn, possible = OPS.span_sample(spans, mask, uniforms)
+    assert shapes_of((drawn, possible)) == [(4, 8, 10, 10), (8,)]
+    assert chosen.dtype == drawn.dtype == possible.dtype == torch.bool
 
 
 def test_tensors_of_two_devices_are_refused(fake: Callable[..., Tensor]) -> None:

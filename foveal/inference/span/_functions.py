@@ -29,7 +29,7 @@ _NATIVE = _native.differentiable(
 
 def _bracketing(spans: Tensor) -> Differentiable:
     """Return the native kernels if they support this tensor, otherwise the PyTorch passes."""
-    return _NATIVE if _native.serves(spans) else _PURE
+    return _NATIVE if kernels.serves_spans(spans) else _PURE
 
 
 def span_log_partition(
@@ -114,7 +114,7 @@ def span_best(
                 [False, False,  True]])
     """
     check_spans(spans, mask)
-    if k == 1 and _native.serves(spans):
+    if k == 1 and kernels.serves_spans(spans):
         values, scores = kernels.best(spans.detach(), mask)
         return SpanBest(values.unsqueeze(0), scores.unsqueeze(0))
     values, scores = search.best(spans.detach(), search.find_words(spans, mask), k)
@@ -156,7 +156,7 @@ def span_sample(
                 [False,  True]])
     """
     check_spans(spans, mask)
-    if _native.serves(spans):
+    if kernels.serves_spans(spans):
         return SpanSamples(*kernels.sample(spans.detach(), mask, num_samples, generator))
     solved = passes.solve((spans.detach().double(),), mask)
     weights, labels, _ = solved.saved

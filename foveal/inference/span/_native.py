@@ -1,4 +1,5 @@
-"""Bracketings with the C++ kernels; the recurrences are in `native/src/span.h`.
+"""Bracketings with the C++ kernels (the recurrences are in `native/src/span.h`) and with the Triton kernels
+(in `gpu/foveal_triton/_span_kernels.py`).
 
 As in the passes, the labels of a span are summed before the recursion. Afterwards, its probability
 is distributed over the labels.
@@ -14,11 +15,18 @@ from torch import Tensor
 from torch.nn.functional import one_hot
 
 from .._derivatives import Tensors
-from .._native import NativeSolved, raised
+from .._native import NativeSolved, raised, serves
 from .._recursions import keep
+from .._triton import ops_of, serves as serves_on_gpu
 from ._passes import read_spans, sum_labels
 
-_OPS = torch.ops.foveal_native
+# A program of the Triton kernels holds all splits of a span in registers, and counts splits in 32 bits.
+_MOST_WORDS = 256
+
+
+def serves_spans(spans: Float[Tensor, "B n n L"]) -> bool:
+    """Return whether the C++ kernels or the Triton kernels support these potentials."""
+    return serves(spans) or (spans.shape[1] <= _MOST_WORDS and serves_on_gpu(spans))
 
 
 class _Summed(NamedTuple):
@@ -52,7 +60,7 @@ def log_partition(potentials: Tensors, mask: Bool[Tensor, "B n"] | None) -> Floa
     """Compute only log Z."""
     (spans,) = potentials
     scores, _, shift = _summed(spans, mask)
-    return _shifted_back(_OPS.span_log_partition.default(scores, mask), shift)
+    return _shifted_back(ops_of(scores).span_log_partition.default(scores, mask), shift)
 
 
 def solve(potentials: Tensors, mask: Bool[Tensor, "B n"] | None) -> NativeSolved:
@@ -60,11 +68,12 @@ def solve(potentials: Tensors, mask: Bool[Tensor, "B n"] | None) -> NativeSolved
     labels, the marginals without labels and the label weights.
     """
     (spans,) = potentials
+    ops = ops_of(spans)
     if spans.shape[-1] == 1:
-        log_partition, nodes, kept = _OPS.span_marginals.default(spans.squeeze(-1), mask, True)
+        log_partition, nodes, kept = ops.span_marginals.default(spans.squeeze(-1), mask, True)
         return NativeSolved(log_partition, (nodes.unsqueeze(-1),), (kept,))
     scores, labels, shift = _summed(spans, mask)
-    log_partition, nodes, kept = _OPS.span_marginals.default(scores, mask, True)
+    log_partition, nodes, kept = ops.span_marginals.default(scores, mask, True)
     log_partition = _shifted_back(log_partition, shift)
     return NativeSolved(log_partition, (labels * nodes.unsqueeze(-1),), (kept, nodes, labels))
 
@@ -72,11 +81,12 @@ def solve(potentials: Tensors, mask: Bool[Tensor, "B n"] | None) -> NativeSolved
 def marginals(potentials: Tensors, mask: Bool[Tensor, "B n"] | None) -> Tensors:
     """Compute only the span marginals (B, n, n, L)."""
     (spans,) = potentials
+    ops = ops_of(spans)
     if spans.shape[-1] == 1:
-        _, nodes, _ = _OPS.span_marginals.default(spans.squeeze(-1), mask, False)
+        _, nodes, _ = ops.span_marginals.default(spans.squeeze(-1), mask, False)
         return (nodes.unsqueeze(-1),)
     scores, labels, _ = _summed(spans, mask)
-    _, nodes, _ = _OPS.span_marginals.default(scores, mask, False)
+    _, nodes, _ = ops.span_marginals.default(scores, mask, False)
     return (labels * nodes.unsqueeze(-1),)
 
 
@@ -91,12 +101,13 @@ def tangent(
     _, kept, *of_labels = saved
     (direction,) = directions
     assert direction is not None
+    tangent_op = ops_of(kept).span_tangent.default
     if not of_labels:
-        return (_OPS.span_tangent.default(kept, mask, direction.squeeze(-1)).unsqueeze(-1),)
+        return (tangent_op(kept, mask, direction.squeeze(-1)).unsqueeze(-1),)
     nodes, labels = of_labels
     on_labels = keep(direction, read_spans(direction, mask))
     on_spans = (labels * on_labels).sum(-1)
-    along = _OPS.span_tangent.default(kept, mask, on_spans).unsqueeze(-1)
+    along = tangent_op(kept, mask, on_spans).unsqueeze(-1)
     shares = nodes.unsqueeze(-1) * (on_labels - on_spans.unsqueeze(-1))
     return (labels * (along + shares),)
 
@@ -106,7 +117,7 @@ def best(
 ) -> tuple[Bool[Tensor, "B n n L"], Float[Tensor, " B"]]:
     """Find the best bracketing and its score."""
     scores, labels = raised(spans).max(-1)
-    chosen, score = _OPS.span_best.default(scores, mask)
+    chosen, score = ops_of(scores).span_best.default(scores, mask)
     return chosen.unsqueeze(-1) & one_hot(labels, spans.shape[-1]).bool(), score
 
 
@@ -119,8 +130,8 @@ def sample(
     """Draw exact samples, with one uniform number for each split; return whether any exist."""
     scores, labels, _ = _summed(raised(spans), mask)
     shape = (num_samples, *spans.shape[:2])
-    uniforms = torch.rand(shape, dtype=torch.float64, generator=generator)
-    chosen, possible = _OPS.span_sample.default(scores, mask, uniforms)
+    uniforms = torch.rand(shape, dtype=torch.float64, device=spans.device, generator=generator)
+    chosen, possible = ops_of(scores).span_sample.default(scores, mask, uniforms)
     if spans.shape[-1] == 1:
         return chosen.unsqueeze(-1), possible
     # The highest of w / e with e exponential is a draw from w.
