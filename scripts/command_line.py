@@ -43,7 +43,7 @@ EXAMPLES = {
         "foveal predict runs/english words.txt --nbest 5 --format jsonl",
     ),
     "lexicon": (
-        "foveal lexicon runs/english words.txt --known cmudict.txt --format sherpa > lexicon.txt",
+        "foveal lexicon runs/english words.txt --known known.txt --format sherpa",
         "foveal lexicon runs/english words.txt --check doubtful.tsv",
     ),
     "bulk": ("foveal bulk runs/english --in 'texts/*.txt.gz' --out answers",),

@@ -41,7 +41,7 @@ def test_the_file_has_the_fields_of_the_format() -> None:
         "target": 3.0,
         "sense": ">=",
     }
-    assert set(content["machine"]) == {"cpu", "cores", "threads"}
+    assert set(content["machine"]) == {"cpu", "cores", "threads", "device"}
 
 
 def test_json_round_trip() -> None:

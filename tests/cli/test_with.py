@@ -49,7 +49,10 @@ def test_predict_gives_the_answers_of_python(fitted: Path) -> None:
         *("predict", "runs/one", "dev.tsv", "--nbest", "3", "--with", "runs/two"), folder=fitted
     )
     assert done.returncode == 0, done.stderr
-    assert done.stderr == "note: dev.tsv has 2 columns; the model reads only column 1\n"
+    assert done.stderr.splitlines() == [
+        "engine: torch (an ensemble has no export)",
+        "note: dev.tsv has 2 columns; the model reads only column 1",
+    ]
     rows = [line.split("\t") for line in done.stdout.splitlines()]
     examples = [Example(*pair) for pair in WORDS[::3]]
     both = ensemble(fitted)
@@ -115,7 +118,7 @@ def test_without_the_dev_file_confidence_is_the_first_ones_and_that_is_said(
     words = ("predict", "runs/one", "words.txt", "--with", "runs/two")
     done = process(*words, folder=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert done.stderr.count("\n") == 1
+    assert done.stderr.count("\n") == 2
     assert "note: the validation file of runs/one was not found" in done.stderr
     both = ensemble(fitted)
     expected = both.predict([Example(source) for source, _ in WORDS[:4]])
