@@ -6,6 +6,9 @@
                          2 us + max( bytes / bandwidth, 1 us )         a kernel of all positions at once
     limit of an op     = max( bytes / bandwidth, steps * floor / clock )
 
+Trees take one launch of the second kind for each width of spans; these launches move the bytes of the tensors
+together.
+
 The period of a loop is its dependent latency, or the time to issue the instructions of all warps of a
 scheduler, if that is longer (`latency`). `waves` counts how often the programs fill the GPU, by registers,
 shared memory and warps. The limit is the shortest possible time of the algorithm without launches: each
@@ -116,8 +119,12 @@ class Model:
         """Predict one launch."""
         moved = launch.num_bytes / launches_together(launch) / self.device.bandwidth
         steps = steps_of(launch)
+        logarithms = launch.name.partition(" ")[2] in _IN_LOGARITHMS
+        floor = (LOG_STEP if logarithms else LINEAR_STEP) / self.device.clock / 1e3
         if steps == 0:
-            return Time(LAUNCH_US + max(SHORTEST_US, moved), moved)
+            # A launch for a width of spans waits for the one before, and is one step of the algorithm.
+            limit = max(moved, floor) if "width" in dict(launch.numbers) else moved
+            return Time(LAUNCH_US + max(SHORTEST_US, moved), limit)
         loop, at_once = self.loop(launch)
         together = self.device.multiprocessors * at_once
         waves = math.ceil(launch.programs / together)
@@ -125,9 +132,7 @@ class Model:
         issued = on_one * launch.warps / SCHEDULERS * loop.num_instructions
         cycles = max(loop.cycles, issued)
         time = max(moved, waves * steps * cycles / self.device.clock / 1e3)
-        logarithms = launch.name.partition(" ")[2] in _IN_LOGARITHMS
-        floor = LOG_STEP if logarithms else LINEAR_STEP
-        return Time(LAUNCH_US + time, max(moved, steps * floor / self.device.clock / 1e3))
+        return Time(LAUNCH_US + time, max(moved, steps * floor))
 
     def total(self, launches: list[Launch]) -> Time:
         """Predict launches that run one after the other."""
