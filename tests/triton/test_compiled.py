@@ -26,6 +26,8 @@ from benchmarks.gpu.recording import launches_of
 from benchmarks.gpu.targets import TARGETS, Resources, compiled, resources
 from benchmarks.results import Results
 from foveal.inference._triton import serves
+from foveal.inference.projective._native import serves_arcs
+from foveal.inference.span._native import serves_spans
 
 TABLE = Path("results/gpu_compile.json")
 OPS = torch.ops.foveal_triton
@@ -132,6 +134,8 @@ def test_projective_ops_have_the_right_shapes_on_a_gpu(fake: Callable[..., Tenso
     drawn, possible = OPS.projective_sample(arcs, mask, uniforms, True)
     assert shapes_of((drawn, possible)) == [(4, 8, 10), (8,)]
     assert (heads.dtype, drawn.dtype, possible.dtype) == (torch.int64, torch.int64, torch.bool)
+    assert serves_arcs(arcs)
+    assert not serves_arcs(fake(1, 257, 257))
 
 
 def test_span_ops_have_the_right_shapes_on_a_gpu(fake: Callable[..., Tensor]) -> None:
@@ -146,6 +150,8 @@ def test_span_ops_have_the_right_shapes_on_a_gpu(fake: Callable[..., Tensor]) ->
     drawn, possible = OPS.span_sample(spans, mask, uniforms)
     assert shapes_of((drawn, possible)) == [(4, 8, 10, 10), (8,)]
     assert chosen.dtype == drawn.dtype == possible.dtype == torch.bool
+    assert serves_spans(spans.unsqueeze(-1))
+    assert not serves_spans(fake(1, 257, 257, 1))
 
 
 def test_tensors_of_two_devices_are_refused(fake: Callable[..., Tensor]) -> None:
