@@ -104,27 +104,29 @@ def ctc_calls(size: Size, device: str, dtype: torch.dtype = torch.float32) -> Ca
     }
 
 
-def projective_calls(size: Size, device: str, dtype: torch.dtype = torch.float32) -> Calls:
-    """Return the calls for (B, n), with one root and a mask."""
+def projective_calls(
+    size: Size, device: str, dtype: torch.dtype = torch.float32, *, single_root: bool = True
+) -> Calls:
+    """Return the calls for (B, n), with a mask."""
     batch, words = size
     arcs = _drawn(device, dtype, batch, words + 1, words + 1)
     mask = _all_real(device, batch, words)
     uniforms = _uniform(device, 4, batch, 2 * words + 2)
-    nodes = _projective_ops.nodes_of(arcs, None, single_root=True)
+    nodes = _projective_ops.nodes_of(arcs, None, single_root=single_root)
     marginals = torch.empty_like(arcs)
     kept = arcs.new_empty(batch, _projective_ops.kept_size(nodes))
     if device != "meta":
-        _, marginals, kept = OPS.projective_marginals(arcs, mask, True, True)
+        _, marginals, kept = OPS.projective_marginals(arcs, mask, single_root, True)
 
     def tangent() -> Any:
-        return OPS.projective_tangent(marginals, kept, mask, arcs, True)
+        return OPS.projective_tangent(marginals, kept, mask, arcs, single_root)
 
     return {
-        "log_partition": lambda: OPS.projective_log_partition(arcs, mask, True),
-        "marginals": lambda: OPS.projective_marginals(arcs, mask, True, True),
+        "log_partition": lambda: OPS.projective_log_partition(arcs, mask, single_root),
+        "marginals": lambda: OPS.projective_marginals(arcs, mask, single_root, True),
         "tangent": tangent,
-        "argmax": lambda: OPS.projective_best(arcs, mask, True),
-        "sample": lambda: OPS.projective_sample(arcs, mask, uniforms, True),
+        "argmax": lambda: OPS.projective_best(arcs, mask, single_root),
+        "sample": lambda: OPS.projective_sample(arcs, mask, uniforms, single_root),
     }
 
 

@@ -58,7 +58,7 @@ def test_the_table_has_every_kernel() -> None:
 @pytest.mark.parametrize(
     ("calls", "size"),
     [(chain_calls, (1, 1, 1)), (chain_calls, (2, 3, 1)), (alignment_calls, (1, 1, 1)), (ctc_calls, (1, 1, 1)),
-     (projective_calls, (1, 1)), (projective_calls, (1, 2)),
+     (projective_calls, (1, 1)), (projective_calls, (1, 2)), (partial(projective_calls, single_root=False), (2, 80)),
      (span_calls, (1, 1)), (span_calls, (1, 2))],
     ids=str,
 )  # fmt: skip
