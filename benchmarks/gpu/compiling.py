@@ -18,7 +18,7 @@ from .targets import MOST_REGISTERS, TARGETS, Resources, compiled, resources
 
 OUT = Path("results/gpu_compile.json")
 # The name of a row shows these constants; the others do not choose another variant of a kernel.
-_SHOWN = ("PADDED", "ROWS", "LANES", "SPLITS", "NODES", "FIRST", "BACK", "KEEP", "BEST", "DRAW")
+_SHOWN = ("PADDED", "ROWS", "LANES", "SPLITS", "FIRST", "BACK", "KEEP", "BEST", "DRAW")
 
 
 def variants(family: Family, *, amd: bool) -> dict[str, Launch]:

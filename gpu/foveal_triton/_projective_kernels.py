@@ -139,7 +139,7 @@ def inside(
 @triton.jit(do_not_specialize=SIZES)
 def top(
     arcs, places, counts, hi, lo, log_partition, chosen, marginals, batch, num_nodes,
-    SHIFT: tl.constexpr, BLOCK: tl.constexpr, NODES: tl.constexpr, MASKED: tl.constexpr,
+    SHIFT: tl.constexpr, BLOCK: tl.constexpr, LANES: tl.constexpr, MASKED: tl.constexpr,
     KEEP: tl.constexpr, BEST: tl.constexpr, FAST: tl.constexpr,
 ):  # fmt: skip
     """Write log Z (B,) and the probabilities of the words of the root (B, N); of node 0, if the root is a node.
@@ -149,7 +149,7 @@ def top(
     PAIR: tl.constexpr = hi.dtype.element_ty == tl.float32
     item = (tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)).to(tl.int64)
     exists = item < batch
-    node = tl.arange(0, NODES)[None, :]
+    node = tl.arange(0, LANES)[None, :]
     count = num_real(counts, item, exists, num_nodes, SHIFT, MASKED)
     on = exists[:, None] & (node < count[:, None])
     area, size = num_nodes * num_nodes, num_nodes + SHIFT
@@ -235,7 +235,8 @@ def outside(
 
 
 @triton.jit
-def write_arcs(marginals, places, item, i, j, forth, back, real, num_nodes, SHIFT: tl.constexpr, MASKED: tl.constexpr):  # fmt: skip
+def write_arcs(marginals, places, item, i, j, forth, back, real, num_nodes, SHIFT: tl.constexpr,
+               MASKED: tl.constexpr):  # fmt: skip
     """Store the numbers of rightward and leftward arcs between nodes at their places in the input."""
     size = num_nodes + SHIFT
     first = place_of(places, item, i + SHIFT, real, size, MASKED)

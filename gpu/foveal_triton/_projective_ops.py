@@ -142,7 +142,7 @@ def _grow(nodes: Nodes, found: Inside, uniforms: Tensor | None, num_trees: int) 
     launch(
         search.grow, (-(-rows // trees),), found.options, found.chosen,
         found.chosen if uniforms is None else uniforms, *nodes.masked(found.chosen), heads, rows, batch,
-        count, kept_size(nodes), 2 * (count - 1), SHIFT=shift, TREES=trees, NODES=lanes,
+        count, kept_size(nodes), 2 * (count - 1), SHIFT=shift, TREES=trees, LANES=lanes,
         MASKED=words is not None, DRAW=uniforms is not None, num_warps=1,
     )  # fmt: skip
     return heads

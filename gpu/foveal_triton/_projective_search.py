@@ -52,7 +52,7 @@ def split_of(table, uniforms, item, draws, option, on, kind, start, width, num_n
 @triton.jit(do_not_specialize=SIZES)
 def grow(
     table, roots, uniforms, places, counts, heads, rows, batch, num_nodes, kept_size, steps,
-    SHIFT: tl.constexpr, TREES: tl.constexpr, NODES: tl.constexpr, MASKED: tl.constexpr,
+    SHIFT: tl.constexpr, TREES: tl.constexpr, LANES: tl.constexpr, MASKED: tl.constexpr,
     DRAW: tl.constexpr,
 ):  # fmt: skip
     """Write the heads (S, B, n) of trees, from pointers to the best splits, or from weights and uniform
@@ -60,11 +60,11 @@ def grow(
     """
     row = (tl.program_id(0) * TREES + tl.arange(0, TREES)).to(tl.int64)
     exists, item = row < rows, row % batch
-    option = tl.arange(0, NODES)[None, :]
+    option = tl.arange(0, LANES)[None, :]
     size = num_nodes + SHIFT
     count = num_real(counts, item, exists, num_nodes, SHIFT, MASKED)
     draws, to = row * 2 * size, heads + row * (size - 1) - 1
-    stack = tl.zeros((TREES, NODES), tl.int32)
+    stack = tl.zeros((TREES, LANES), tl.int32)
     height = tl.zeros((TREES,), tl.int32)
     some = exists & (count > 0)
     zero = height

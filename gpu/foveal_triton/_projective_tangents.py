@@ -21,7 +21,7 @@ from ._projective_kernels import write_arcs
 @triton.jit(do_not_specialize=SIZES)
 def center(
     marginals, direction, places, counts, centered, rows, size,
-    BLOCK: tl.constexpr, NODES: tl.constexpr, MASKED: tl.constexpr,
+    BLOCK: tl.constexpr, LANES: tl.constexpr, MASKED: tl.constexpr,
 ):  # fmt: skip
     """Write the direction less its mean over the heads of each word, 0 where there is no arc. A row is a
     word of an item.
@@ -29,7 +29,7 @@ def center(
     row = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     exists = row < rows
     item, word = (row // size).to(tl.int64), row % size
-    head = tl.arange(0, NODES)[None, :]
+    head = tl.arange(0, LANES)[None, :]
     count = num_real(counts, item, exists, size, 0, MASKED)
     real = (exists & (word > 0) & (word < count))[:, None]
     on = real & (head < count[:, None]) & (head != word[:, None])
@@ -90,12 +90,12 @@ def expect(
 @triton.jit(do_not_specialize=SIZES)
 def change_roots(
     marginals, centered, places, counts, below, chosen, tangent, batch, num_nodes,
-    BLOCK: tl.constexpr, NODES: tl.constexpr, MASKED: tl.constexpr,
+    BLOCK: tl.constexpr, LANES: tl.constexpr, MASKED: tl.constexpr,
 ):  # fmt: skip
     """Write the derivatives of the root arcs of a single root, also to `chosen` (B, N)."""
     item = (tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)).to(tl.int64)
     exists = item < batch
-    node = tl.arange(0, NODES)[None, :]
+    node = tl.arange(0, LANES)[None, :]
     count = num_real(counts, item, exists, num_nodes, 1, MASKED)
     on = exists[:, None] & (node < count[:, None])
     area, size = num_nodes * num_nodes, num_nodes + 1

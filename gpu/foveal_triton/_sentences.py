@@ -84,7 +84,7 @@ class Nodes(NamedTuple):
         block = max(1, tile_size() // lanes)
         launch(
             kernel, (-(-rows // block),), *tensors, rows, *numbers,
-            BLOCK=block, NODES=lanes, MASKED=self.words is not None, num_warps=4, **constants,
+            BLOCK=block, LANES=lanes, MASKED=self.words is not None, num_warps=4, **constants,
         )  # fmt: skip
 
 

@@ -105,7 +105,7 @@ def _unfold(nodes: Nodes, options: Tensor, uniforms: Tensor | None, num_trees: i
     launch(
         search.unfold, (-(-rows // trees),), options, options if uniforms is None else uniforms,
         *nodes.masked(options), chosen, rows, nodes.batch, nodes.num_nodes, kept_size(nodes), TREES=trees,
-        NODES=lanes, MASKED=nodes.words is not None, DRAW=uniforms is not None, num_warps=1,
+        LANES=lanes, MASKED=nodes.words is not None, DRAW=uniforms is not None, num_warps=1,
     )  # fmt: skip
     return chosen.view(torch.bool)
 

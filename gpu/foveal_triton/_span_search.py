@@ -16,18 +16,18 @@ from ._span_kernels import places_of
 @triton.jit(do_not_specialize=SIZES)
 def unfold(
     table, uniforms, places, counts, chosen, rows, batch, num_nodes, kept_size,
-    TREES: tl.constexpr, NODES: tl.constexpr, MASKED: tl.constexpr, DRAW: tl.constexpr,
+    TREES: tl.constexpr, LANES: tl.constexpr, MASKED: tl.constexpr, DRAW: tl.constexpr,
 ):  # fmt: skip
     """Write 1 on the spans of trees (S, B, N, N), from pointers to the best splits, or from weights and
     uniform numbers (S, B, N).
     """
     row = (tl.program_id(0) * TREES + tl.arange(0, TREES)).to(tl.int64)
     exists, item = row < rows, row % batch
-    option = tl.arange(0, NODES)[None, :]
+    option = tl.arange(0, LANES)[None, :]
     area = num_nodes * num_nodes
     count = num_real(counts, item, exists, num_nodes, 0, MASKED)
     to, draws = chosen + (row - item) * area, uniforms + row * num_nodes
-    stack = tl.zeros((TREES, NODES), tl.int32)
+    stack = tl.zeros((TREES, LANES), tl.int32)
     height = tl.zeros((TREES,), tl.int32)
     zero = height
     one = (zero + 1).to(tl.int8)

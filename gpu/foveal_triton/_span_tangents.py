@@ -21,15 +21,15 @@ from ._span_kernels import places_of
 @triton.jit(do_not_specialize=SIZES)
 def mean_of(
     kept, direction, places, counts, means, batch, num_nodes, kept_size,
-    BLOCK: tl.constexpr, NODES: tl.constexpr, MASKED: tl.constexpr,
+    BLOCK: tl.constexpr, LANES: tl.constexpr, MASKED: tl.constexpr,
 ):  # fmt: skip
     """Write the mean (B,) of the direction over the spans of two words or more of a tree."""
     item = (tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)).to(tl.int64)
     exists = item < batch
     count = num_real(counts, item, exists, num_nodes, 0, MASKED)
-    last = tl.arange(0, NODES)[None, :]
+    last = tl.arange(0, LANES)[None, :]
     masses = (kept + item * kept_size + num_splits(num_nodes, num_nodes))[:, None]
-    total = tl.zeros((BLOCK, NODES), means.dtype.element_ty)
+    total = tl.zeros((BLOCK, LANES), means.dtype.element_ty)
     for first in tl.range(0, num_nodes - 1):
         on = exists[:, None] & (last > first) & (last < count[:, None])
         mass = tl.load(masses + first * num_nodes + last, mask=on, other=0.0)
