@@ -175,7 +175,8 @@ def top(
         at = (item * num_nodes)[:, None] + node
         tl.store(chosen + at, option, mask=exists[:, None] & (node < num_nodes))
         if KEEP and SHIFT == 1:
-            tl.store(marginals + (item * size * size)[:, None] + place, option, mask=on)
+            to = (item * size * size)[:, None] + place  # pyright: ignore[reportPossiblyUnboundVariable]
+            tl.store(marginals + to, option, mask=on)
     # The empty sentence has one tree.
     found = tl.where(count == 0, 0.0, found + found_lo)
     tl.store(log_partition + item, found.to(log_partition.dtype.element_ty), mask=exists)
