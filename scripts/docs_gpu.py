@@ -14,7 +14,7 @@ from docs_records import origin
 
 MARKER = re.compile(r"^<!-- gpu: (compiled|predicted) -->$", re.MULTILINE)
 _COMPILED = re.compile(r"(.+) \((.*)\), (\w+): (registers|spills|shared memory)")
-_PREDICTED = re.compile(r"(\w+) (\w+) (\(.+\)), (\w+), (predicted|limit)")
+_PREDICTED = re.compile(r"(.+) (\w+) (\(.+\)), (\w+), (predicted|limit)")
 
 
 def _table(heads: list[str], rows: list[list[str]]) -> list[str]:

@@ -9,6 +9,7 @@
     <!-- record: scan; length; jump -->      of its cases whose names begin so
     <!-- slices: g2p_low -->                 where it errs
     <!-- mistakes: g2p_low -->               and its surest mistakes, with heat maps
+    <!-- exporting: speed -->               tables of exports, by scripts/docs_exporting.py
     <!-- gpu: compiled -->                  tables of kernels for GPUs, by scripts/docs_gpu.py
     <!-- shown: entailment sick_tree -->     attention of a case, drawn by scripts/docs_shown.py
     <!-- predictions: execute; LSTM -->      outputs of the cases of a model, by scripts/docs_predictions.py
@@ -65,6 +66,7 @@ from audit import audit, table as audit_table  # noqa: E402
 from docs_captions import DRAWN  # noqa: E402
 from docs_curves import CURVES  # noqa: E402
 from docs_dynamics import DYNAMICS  # noqa: E402
+from docs_exporting import MARKER as EXPORTING_MARKER, exporting_table  # noqa: E402
 from docs_gpu import MARKER as GPU_MARKER, gpu_table  # noqa: E402
 from docs_pictures import PICTURES  # noqa: E402
 from docs_predictions import predictions  # noqa: E402
@@ -297,6 +299,9 @@ def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
     markdown = scored_only(markdown, ROOT / "results")
     markdown = TEXTS_MARKER.sub(lambda match: texts(match[1], source), markdown)
     markdown = RESULTS_MARKER.sub(lambda match: results_table(match[1], match[2], source), markdown)
+    markdown = EXPORTING_MARKER.sub(
+        lambda match: exporting_table(match[1], ROOT / "results"), markdown
+    )
     markdown = GPU_MARKER.sub(lambda match: gpu_table(match[1], ROOT / "results"), markdown)
     markdown = AUDIT_MARKER.sub(lambda _: audited_packages(), markdown)
     markdown = PICTURE_MARKER.sub(lambda match: picture(match[1], source), markdown)

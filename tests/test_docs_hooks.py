@@ -73,3 +73,23 @@ def test_a_part_appears_once_its_rows_exist(
         (tmp_path / "results/some.json").write_text(json.dumps(found), encoding="utf-8")
     said = hooks.on_page_markdown(SCORED.format(beginning), page=PAGE)
     assert said.split() == (["before", "shown", "after"] if is_shown else ["before", "after"])
+
+
+def test_tables_of_exports_have_every_model_and_engine(
+    hooks: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hooks, "ROOT", ROOT)
+    tables = {
+        name: hooks.on_page_markdown(f"<!-- exporting: {name} -->\n", page=PAGE)
+        for name in ("answers", "storage", "runtimes", "speed", "start")
+    }
+    rows = {name: table.split("\n\n")[0].splitlines() for name, table in tables.items()}
+    lengths = {name: len(lines) for name, lines in rows.items()}
+    # Two lines are the head; a model has three rows in `storage`.
+    assert lengths == {"answers": 9, "storage": 23, "runtimes": 9, "speed": 6, "start": 4}
+    content = json.loads((ROOT / "results/exporting.json").read_text())
+    values = {row["name"]: row["value"] for row in content["rows"]}
+    ratio = values["ice, beam 5, batch 1: ONNX Runtime over torch"]
+    (line,) = (line for line in rows["speed"] if line.startswith("| beam 5, batch 1 "))
+    assert f"({ratio:.1f} x)" in line
+    assert "Made by `python -m benchmarks.exporting`" in tables["start"]

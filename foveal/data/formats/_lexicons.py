@@ -37,6 +37,9 @@ def read_lexicon(files: Iterable[str]) -> dict[str, list[Tokens]]:
 
     Args:
         files: Lexicons. The word ends at the first tab or, in a line without tabs, at the first space.
+
+    Returns:
+        The tokens of each pronunciation, by word.
     """
     found: dict[str, list[Tokens]] = {}
     for file in files:
@@ -74,6 +77,9 @@ class LexiconWriter:
 
         Args:
             entries: Its pronunciations, the best first.
+
+        Yields:
+            One line for each pronunciation that the format can hold.
         """
         if self._form != "table":
             _check_word(entries[0].word)
