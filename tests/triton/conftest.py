@@ -16,11 +16,12 @@ import pytest
 
 CHOSEN = os.environ.get("FOVEAL_KERNELS") == "triton"
 INTERPRETED = CHOSEN and os.environ.get("TRITON_INTERPRET") == "1"
-EVERY = {path.name for path in Path(__file__).parent.glob("test_*.py")}
+MODULES = {path.name for path in Path(__file__).parent.glob("*.py")} - {"conftest.py"}
+TESTS = {name for name in MODULES if name.startswith("test_")}
 COMPILED = {"test_compiled.py"}
 
-# Other processes collect none of these tests, because their imports need foveal-triton.
-collect_ignore = sorted(EVERY if not CHOSEN else COMPILED if INTERPRETED else EVERY - COMPILED)
+# Other processes collect no module, also not for its docstrings, because the imports need foveal-triton.
+collect_ignore = sorted(MODULES if not CHOSEN else COMPILED if INTERPRETED else TESTS - COMPILED)
 
 
 @pytest.fixture(autouse=True)
