@@ -139,8 +139,6 @@ def main() -> int:
             for folder in (options.before, ROOT)
         ]
         results = results.with_rows(rows(*workers))
-        for worker in workers:
-            worker._input.close()
     results.save(options.out)
     for row in results.rows:
         print(f"{row.name}: {row.value:.3f}{'  MISSED' if row.misses else ''}")

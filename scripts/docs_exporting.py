@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from docs_gpu import number_table
 from docs_records import origin
 
 MARKER = re.compile(r"^<!-- exporting: (answers|storage|runtimes|speed|start) -->$", re.MULTILINE)
@@ -46,12 +47,6 @@ def _cell(value: float | None) -> str:
     return f"{value:.3f}" if abs(value) >= 0.001 else f"{value:.1e}"
 
 
-def _table(rows: list[list[str]]) -> list[str]:
-    heads, *body = rows
-    lines = [heads, ["---", *["---:"] * (len(heads) - 1)], *body]
-    return ["| " + " | ".join(line) + " |" for line in lines]
-
-
 def _by_model(rows: Mapping[str, Any]) -> dict[str, dict[str, float]]:
     """Return the values of each model, by the rest of their names."""
     found: dict[str, dict[str, float]] = {}
@@ -68,7 +63,7 @@ def answers(rows: Mapping[str, Any]) -> list[str]:
         [MODELS[model], *(_cell(values.get(name)) for name in _DIFFERENCES)]
         for model, values in _by_model(rows).items()
     ]
-    return _table([["model", *_DIFFERENCES.values()], *body])
+    return number_table(["model", *_DIFFERENCES.values()], body)
 
 
 def storage(rows: Mapping[str, Any]) -> list[str]:
@@ -91,7 +86,7 @@ def storage(rows: Mapping[str, Any]) -> list[str]:
             worse = next(value for name, value in of.items() if name.endswith("points worse"))
             cells = (of["same output as float32"], worse, of["calibration error"])
             body.append(["", bits, f"{of['size over float32']:.3f} x", *map(_cell, cells)])
-    return _table([heads, *body])
+    return number_table(heads, body)
 
 
 def runtimes(rows: Mapping[str, Any]) -> list[str]:
@@ -108,7 +103,7 @@ def runtimes(rows: Mapping[str, Any]) -> list[str]:
         ]
         for model, values in found.items()
     ]
-    return _table([["model", *(kind.removeprefix(_SELF_TEST) for kind in kinds)], *body])
+    return number_table(["model", *(kind.removeprefix(_SELF_TEST) for kind in kinds)], body)
 
 
 def speed(rows: Mapping[str, Any]) -> list[str]:
@@ -126,7 +121,7 @@ def speed(rows: Mapping[str, Any]) -> list[str]:
         [f"{search}, batch {batch}", *(cells.get(engine, "") for engine in engines)]
         for (search, batch), cells in found.items()
     ]
-    return _table([["words per second", *engines], *body])
+    return number_table(["words per second", *engines], body)
 
 
 def start(rows: Mapping[str, Any]) -> list[str]:
@@ -138,7 +133,7 @@ def start(rows: Mapping[str, Any]) -> list[str]:
             found.setdefault(match[2], {})[match[1]] = f"{row['value']:.3g} {row['unit']}"
     heads = ["", "runtime", "torch"]
     body = [[what, cells["runtime"], cells["torch"]] for what, cells in found.items()]
-    return _table([heads, *body])
+    return number_table(heads, body)
 
 
 _TABLES: dict[str, Callable[[Mapping[str, Any]], list[str]]] = {

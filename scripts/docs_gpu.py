@@ -17,7 +17,8 @@ _COMPILED = re.compile(r"(.+) \((.*)\), (\w+): (registers|spills|shared memory)"
 _PREDICTED = re.compile(r"(.+) (\w+) (\(.+\)), (\w+), (predicted|limit)")
 
 
-def _table(heads: list[str], rows: list[list[str]]) -> list[str]:
+def number_table(heads: list[str], rows: list[list[str]]) -> list[str]:
+    """Return the lines of a table whose columns after the first contain numbers."""
     lines = [heads, ["---", *["---:"] * (len(heads) - 1)], *rows]
     return ["| " + " | ".join(line) + " |" for line in lines]
 
@@ -41,7 +42,7 @@ def compiled(results: dict[str, Any]) -> list[str]:
         for kernel, known in most.items()
     ]
     rows.append(["**limit**", "", *(_cell(limits, target) for target in targets)])
-    return _table(["kernel", "variants", *targets], rows)
+    return number_table(["kernel", "variants", *targets], rows)
 
 
 def _cell(known: dict[tuple[str, str], int], target: str) -> str:
@@ -68,7 +69,7 @@ def predicted(results: dict[str, Any]) -> list[str]:
         ]
         for (structure, size, what), found in times.items()
     ]
-    return _table(["predicted, µs (limit)", *devices], rows)
+    return number_table(["predicted, µs (limit)", *devices], rows)
 
 
 _TABLES: dict[str, Callable[[dict[str, Any]], list[str]]] = {

@@ -214,9 +214,8 @@ class Parser(nn.Module):
     def _spelled(self, characters: Int[Tensor, "B n C"]) -> Float[Tensor, "B n D"]:
         """Compute a vector from the characters of each word. On a CPU, a repeated word is encoded once."""
         rows = characters.flatten(0, -2)
-        if (
-            not rows.is_cpu
-        ):  # a GPU encodes all words faster than it sends them to the host and back
+        # A GPU encodes all words faster than it sends them to the host and back.
+        if not rows.is_cpu:
             return self._encoded(rows).unflatten(0, characters.shape[:-1])
         different, which = np.unique(rows.numpy(), axis=0, return_inverse=True)
         # Kernels for fewer rows round differently: see foveal.batch_invariant.

@@ -78,8 +78,6 @@ def _with_onnx(
 ) -> Chosen:
     if isinstance(task, TransductionEnsemble):
         raise ExportError("an ensemble has no export. Use one model.")
-    if task.device.type != "cpu":
-        raise ExportError(f"ONNX Runtime needs a model on the CPU, got {task.device}. Use the CPU.")
     require("export", "onnx", "onnxruntime", needed_by="The engine onnx")
     from ..export import ExportedAnswerer  # noqa: PLC0415 - an extra
 

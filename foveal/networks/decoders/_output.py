@@ -91,9 +91,8 @@ class TokenOutput(AbstractTokenOutput):
             found = token_loss(rows, weight, self.bias, aims, label_smoothing)
             loss, log_prob = (each.view(targets.shape) for each in found)
             return loss, log_prob
-        if (
-            not mask.is_cpu
-        ):  # a GPU computes padding faster than the host learns the number of real rows
+        # A GPU computes padding faster than the host learns the number of real rows.
+        if not mask.is_cpu:
             hidden = ~mask.flatten()
             rows, aims = rows.masked_fill(hidden.unsqueeze(-1), 0), aims.masked_fill(hidden, 0)
             found = token_loss(rows, weight, self.bias, aims, label_smoothing)
