@@ -14,15 +14,13 @@ from tyro.conf import Positional, arg
 
 from ..data import Example, LineReader
 from ..data.formats._lexicons import Entry, LexiconFormat, LexiconWriter, Tokens, read_lexicon
-from ..devices import resolve_device
 from ..errors import SpecError
-from ..planning._files import trial_examples
 from ..serving import Predictor
-from ..serving._engines import Engine, choose_engine
+from ..serving._engines import Engine
 from ..specs._files import specs_in
 from ..tasks import PredictionSpec, TransductionSpec
 from ._bars import answering_bar
-from ._models import load_models
+from ._models import load_predictor
 from ._speech import explain_engine, explaining
 from ._standard_input import standard_input
 from ._threads import use_threads
@@ -70,15 +68,15 @@ def command(
     """
     use_threads(threads)
     also = specs_in(with_specs)
-    loaded = load_models(bundle, others, also, resolve_device(device))
-    if not isinstance(loaded.spec, TransductionSpec):
+    predictor, chosen = load_predictor(bundle, others, also, device, engine)
+    spec = predictor.spec
+    if not isinstance(spec, TransductionSpec):
         raise SpecError(
-            f"{bundle}: expected a model that writes a pronunciation for a word, got the task {loaded.spec.kind}. Train one "
+            f"{bundle}: expected a model that writes a pronunciation for a word, got the task {spec.kind}. Train one "
             f"on a file with two columns: foveal fit words.tsv --out runs/words."
         )
     lexicon = read_lexicon([str(file) for file in known])
-    chosen = choose_engine(loaded.task, engine, lambda: trial_examples(bundle, also))
-    speaker = _Speaker(Predictor(*loaded, chosen.answerer), loaded.spec, lexicon, nbest)
+    speaker = _Speaker(predictor, spec, lexicon, nbest)
     explain_engine(chosen)
     writer = LexiconWriter(form)
     counts, doubtful = {"lexicon": 0, "model": 0}, list[Entry]()

@@ -8,9 +8,12 @@ import torch
 
 from ..bundles import load_bundle
 from ..data._example import evenly_spaced
+from ..devices import resolve_device
 from ..errors import ValueRangeError
-from ..planning._files import validation_examples
+from ..planning._files import trial_examples, validation_examples
 from ..planning._signs import working
+from ..serving import Predictor
+from ..serving._engines import Chosen, Engine, choose_engine
 from ..tasks import AbstractTask, TaskSpec, Transduction, TransductionEnsemble
 from ..tasks._transduction import as_transduction
 from ._speech import explaining, note
@@ -50,6 +53,15 @@ def load_models(
     ensemble = TransductionEnsemble(members)
     _calibrate(ensemble, folder, also)
     return Loaded(ensemble, first.spec)
+
+
+def load_predictor(
+    folder: Path, others: Sequence[Path], also: Sequence[type], device: str, engine: Engine
+) -> tuple[Predictor, Chosen]:
+    """Load the models of a command that answers, and choose the engine of the first."""
+    loaded = load_models(folder, others, also, resolve_device(device))
+    chosen = choose_engine(loaded.task, engine, lambda: trial_examples(folder, also))
+    return Predictor(*loaded, chosen.answerer), chosen
 
 
 def _check_distinct(folders: Sequence[Path]) -> None:

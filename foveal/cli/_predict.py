@@ -21,17 +21,16 @@ from tyro.conf import Positional, arg
 
 from ..data import Example, LineReader
 from ..data.formats._tables import without_target
-from ..devices import resolve_device
 from ..errors import SpecError
-from ..planning._files import open_records, open_table, trial_examples
+from ..planning._files import open_records, open_table
 from ..serving import Predictor
 from ..serving._answer import answer_json
-from ..serving._engines import Engine, choose_engine
+from ..serving._engines import Engine
 from ..specs._files import specs_in
 from ..tasks import Prediction, TaskSpec
 from ._bars import answering_bar
 from ._conllu import fill_files
-from ._models import load_models
+from ._models import load_predictor
 from ._speech import explain_engine, note
 from ._standard_input import standard_input
 from ._threads import use_threads
@@ -106,9 +105,7 @@ def command(
         )
     use_threads(threads)
     also = specs_in(with_specs)
-    loaded = load_models(bundle, others, also, resolve_device(device))
-    chosen = choose_engine(loaded.task, engine, lambda: trial_examples(bundle, also))
-    predictor = Predictor(*loaded, chosen.answerer)
+    predictor, chosen = load_predictor(bundle, others, also, device, engine)
     if output == "conllu":
         fill_files(predictor, files)
         return

@@ -15,7 +15,6 @@ Each type has one written form, for lines of text, JSON strings and command line
 """
 
 import base64
-import binascii
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +23,7 @@ from typing import ClassVar, NamedTuple, TypeAlias, TypeVar, final
 from typing_extensions import override
 
 from ..errors import DataError
+from ..runtime.images._inline import inline_bytes
 
 INLINE = "data:"  # begins the content of a file, written as a text
 # typing.Self is not used: beartype accepts it only in decorated classes.
@@ -368,12 +368,9 @@ def _file(text: str) -> Path | bytes:
     """Read a path, or the content of a file in base64."""
     if not text.startswith(INLINE):
         return Path(text)
-    head, comma, data = text.partition(",")
     try:
-        if not (comma and head.endswith(";base64")):
-            raise ValueError("no base64")
-        return base64.b64decode(data, validate=True)
-    except (ValueError, binascii.Error):
+        return inline_bytes(text)
+    except ValueError:
         raise DataError(
             f"an inline file must be data:image/png;base64, followed by its bytes in base64, got "
             f"{quoted(text)}. Use the path of a file instead."

@@ -8,8 +8,6 @@ height and the width of each image, and gives the weights of the cells of its gr
 Axes: B images, C channels, h and w height and width in pixels.
 """
 
-import base64
-import binascii
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -24,6 +22,7 @@ from ._errors import ExportedModelError
 from ._sizes import padded_pixels
 from ._task import Search
 from ._writing import Writing, limit_of, search_inputs, written
+from .images._inline import inline_bytes
 from .text._tokenizer import tokenizer_of
 from .text._vocabulary import tokens_of
 
@@ -179,12 +178,9 @@ def _name_of(source: Source) -> str:
 
 def _inline(text: str) -> bytes:
     """Return the bytes of an image in a data URL."""
-    head, comma, data = text.partition(",")
     try:
-        if not (comma and head.endswith(";base64")):
-            raise ValueError("no base64")
-        return base64.b64decode(data, validate=True)
-    except (ValueError, binascii.Error):
+        return inline_bytes(text)
+    except ValueError:
         raise ExportedModelError(
             f"an inline image must be data:image/png;base64, followed by its bytes in base64, got {text[:_SHOWN]!r}. "
             f"Use the path of a file instead."

@@ -1,4 +1,4 @@
-"""What a loaded model does for its task: prepare inputs, and answer those of one padded shape together."""
+"""The task of a loaded model: it prepares inputs, and answers inputs of one padded shape together."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, runtime_checkable

@@ -187,7 +187,7 @@ def outside(
     kept, chosen, places, counts, marginals, rows, width, num_nodes, kept_size,
     SHIFT: tl.constexpr, BLOCK: tl.constexpr, SPLITS: tl.constexpr, MASKED: tl.constexpr,
 ):  # fmt: skip
-    """Write the probabilities of the spans of one width: what the wider spans pass on to their parts. A
+    """Write the probabilities of the spans of one width, which are sums over the wider spans. A
     parent is `more` wider than the span.
     """
     item, i, j, exists = spans_of(rows, width, num_nodes, BLOCK)

@@ -70,7 +70,7 @@ def share_change(
     kept, places, counts, below, own, tangent, rows, width, num_nodes, kept_size,
     BLOCK: tl.constexpr, SPLITS: tl.constexpr, MASKED: tl.constexpr,
 ):  # fmt: skip
-    """Write the changes of the spans of one width: what the wider spans pass on to their parts. A parent
+    """Write the changes of the spans of one width, which are sums over the wider spans. A parent
     is `more` wider than the span.
     """
     item, i, j, exists = spans_of(rows, width, num_nodes, BLOCK)
