@@ -55,9 +55,8 @@ def serve_here(
 ) -> None:
     """Serve models from this machine until SIGTERM or Ctrl-C."""
     folders, limits, tokens = named_folders(runs), listening.limits, listening.begin()
-    resolve_device(
-        device
-    )  # an unknown device is an error of this command, not of the computing process
+    # An unknown device is an error of this command, not of the computing process.
+    resolve_device(device)
     with Computing(
         silent_seconds=limits.silent_seconds, specs=specs, engine=engine, device=device
     ) as computing:

@@ -20,9 +20,7 @@ class Fed(NamedTuple):
     """The batches of one step."""
 
     batches: Sequence[Any]  # on the device
-    read: Sequence[
-        Any
-    ]  # the same batches on the CPU, where reading a value does not wait for a GPU
+    read: Sequence[Any]  # the same on the CPU, where nobody waits for a GPU to read a value
     epochs: Sequence[int]  # the epoch of the stream after each batch
     wait: float  # seconds spent on reading
 
