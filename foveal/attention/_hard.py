@@ -13,11 +13,12 @@ alignments).
 from collections.abc import Callable
 from typing import final
 
+import torch
 from jaxtyping import Float
 from torch import Tensor
 from typing_extensions import override
 
-from ..distributions import AbstractDistribution, Categorical
+from ..distributions import AbstractDistribution, Categorical, without_checks
 from ..estimators import straight_through
 from ._attention import Attention
 from ._distribute import per_query
@@ -29,14 +30,18 @@ from ._scorers import AbstractScorer, AdditiveScorer
 class SampledValue(AbstractReader):
     """Reads a sample during training and the most probable selection otherwise.
 
-    The gradient is the gradient of the marginals. Every query must have at least one real position.
+    The gradient is the gradient of the marginals. A query without a possible position reads zeros. A score of NaN or
+    +inf makes the context NaN: the selection is not checked, because the host would wait for the GPU in each step.
     """
 
     @override
     def forward(self, distribution: Selection, values: Tensor) -> Read:
-        value = distribution.sample() if self.training else distribution.argmax()
-        weights = straight_through(distribution, value)
-        return read_by(weights, values)
+        with without_checks():
+            value = distribution.sample() if self.training else distribution.argmax()
+            weights = straight_through(distribution, value)
+        # Without a possible position, all marginals are 0 and the value is arbitrary.
+        is_possible = (distribution.marginals() != 0).any(-1, keepdim=True)
+        return read_by(torch.where(is_possible, weights, 0.0), values)
 
 
 def hard_attention(

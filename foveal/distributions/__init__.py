@@ -8,6 +8,7 @@ and `gibbs()` for the methods they lack.
 
 from ._alignment import Alignment as Alignment
 from ._categorical import Categorical as Categorical
+from ._checks import without_checks as without_checks
 from ._distribution import AbstractDistribution as AbstractDistribution, TopK as TopK
 from ._entmax import Entmax as Entmax, Sparsemax as Sparsemax
 from ._k_subset import KSubset as KSubset

@@ -35,7 +35,7 @@ from ..inference import alignment_best, alignment_log_partition, alignment_margi
 from ..inference.alignment._ctc_lattice import ctc_lattice
 from ..inference.alignment._functions import alignment_sample
 from ..shapes import flatten_batch, join_batch_shapes
-from ._checks import check_mask, check_scores, reads_values, require_labels
+from ._checks import check_mask, check_scores, checks_values, require_labels
 from ._distribution import AbstractDistribution, expectation
 
 
@@ -241,7 +241,7 @@ def _require_targets(
     real = torch.ones_like(targets, dtype=torch.bool) if target_mask is None else target_mask
     targets, real = torch.broadcast_tensors(targets, real)
     require_labels("Alignment.ctc", targets, real, num_symbols)
-    if reads_values() and bool((real & (targets == blank)).any()):
+    if checks_values() and bool((real & (targets == blank)).any()):
         raise ValueRangeError(
             f"Alignment.ctc: targets must not hold the blank, got {blank} at index "
             f"{(real & (targets == blank)).nonzero()[0].tolist()}. Pass blank= the symbol that "

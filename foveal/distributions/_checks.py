@@ -1,11 +1,17 @@
 """Argument checks that all distributions share."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
 import torch
 from torch import Tensor
 from torch._C._functorch import TransformType, get_interpreter_stack
 
 from ..errors import ImpossibleError, NonFiniteError, ShapeError, TransformError, ValueRangeError
 from ..shapes import join_batch_shapes
+
+_CHECKS_VALUES: ContextVar[bool] = ContextVar("checks_values", default=True)
 
 
 def check_scores(owner: str, name: str, scores: Tensor, axes: str) -> None:
@@ -89,9 +95,40 @@ def check_value(
 def reads_values() -> bool:
     """Return whether Python can read the entries of a tensor.
 
-    It cannot while compiling or under the transforms of `torch.func`; checks of entries are skipped there.
+    It cannot while compiling or under the transforms of `torch.func`.
     """
     return not torch.compiler.is_compiling() and not torch._C._are_functorch_transforms_active()
+
+
+def checks_values() -> bool:
+    """Return whether to check entries: Python can read them, and the caller is not in `without_checks`."""
+    return reads_values() and _CHECKS_VALUES.get()
+
+
+@contextmanager
+def without_checks() -> Iterator[None]:
+    """Skip checks that read the entries of tensors, within the block and in this thread.
+
+    On a GPU, the host waits for each of these checks. Skip them for arguments that your code makes itself:
+    for a value that is not a structure, the result is arbitrary, and an index out of range can end the
+    process. If no structure is possible or a score in use is NaN, `argmax` and `sample` return an arbitrary
+    value instead of raising an error. Shapes and dtypes are still checked.
+
+    Yields:
+        Nothing.
+
+    Examples:
+        >>> from foveal.distributions import Categorical
+        >>> choice = Categorical(torch.tensor([0.0, 1.0]))
+        >>> with without_checks():
+        ...     choice.indicators(choice.argmax())
+        tensor([0., 1.])
+    """
+    token = _CHECKS_VALUES.set(False)
+    try:
+        yield
+    finally:
+        _CHECKS_VALUES.reset(token)
 
 
 def refuse_vmap(owner: str) -> None:
@@ -129,7 +166,7 @@ def require_numbers(owner: str, log_partition: Tensor) -> None:
 
 def require_possible(owner: str, possible: Tensor) -> None:
     """Raise if `argmax` or `sample` has no structure to return (not checked while compiling)."""
-    if not reads_values() or bool(possible.all()):
+    if not checks_values() or bool(possible.all()):
         return
     first = (~possible).nonzero()[0].tolist()
     raise ImpossibleError(
@@ -142,7 +179,7 @@ def require_possible(owner: str, possible: Tensor) -> None:
 
 def require_labels(owner: str, labels: Tensor, real: Tensor | None, num_states: int) -> None:
     """Raise if the label of a real position is not a state (not checked while compiling)."""
-    if not reads_values():
+    if not checks_values():
         return
     outside = (labels < 0) | (labels >= num_states)
     if real is not None:

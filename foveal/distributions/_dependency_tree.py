@@ -150,10 +150,7 @@ class AbstractDependencyTree(AbstractDistribution):
             heads: Head of each word, 0 for the root; heads of padding are ignored.
 
         Returns:
-            True for each tree.
-
-        Raises:
-            ValueRangeError: A head is not the index of a word or of the root.
+            True for each tree; False also if a head is not the index of a word or of the root.
 
         Examples:
             >>> from foveal.distributions import ProjectiveTree
@@ -162,8 +159,9 @@ class AbstractDependencyTree(AbstractDistribution):
             tensor([False,  True])
         """
         heads, real = self._expanded(heads)
-        require_labels(f"{type(self).__name__}.allows", heads, real, self.arcs.shape[-1])
-        return self._are_trees(torch.where(real, heads, 0), real)
+        is_node = (heads >= 0) & (heads < self.arcs.shape[-1])
+        trees = self._are_trees(torch.where(real & is_node, heads, 0), real)
+        return trees & (is_node | ~real).all(-1)
 
     def _are_trees(
         self, heads: Int[Tensor, "*shape n"], real: Bool[Tensor, "*shape n"]

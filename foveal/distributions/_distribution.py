@@ -22,7 +22,7 @@ from ..errors import ShapeError
 from ._checks import (
     check_rank,
     check_value,
-    reads_values,
+    checks_values,
     refuse_vmap,
     require_numbers,
     require_possible,
@@ -330,7 +330,7 @@ class AbstractDistribution(AbstractFields):
         value = check_value(
             owner, value, self._value_shape(), self.batch_shape, is_boolean=self._is_boolean
         )
-        if reads_values():
+        if checks_values():
             self._require_structures(value)
         return value
 
@@ -342,7 +342,7 @@ class AbstractDistribution(AbstractFields):
         """
         owner = f"{type(self).__name__}.{verb}"
         refuse_vmap(owner)
-        if not reads_values():
+        if not checks_values():
             return
         for part in self.log_potentials().values():
             if part.numel() and not part.detach().amax().item() < torch.inf:  # also NaN

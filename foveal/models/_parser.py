@@ -30,7 +30,7 @@ from typing_extensions import override
 
 from ..attention import BiaffineLabeler, BiaffineScorer
 from ..batch_invariant import LEAST_ROWS, Linear
-from ..distributions import ProjectiveTree, SpanningTree
+from ..distributions import ProjectiveTree, SpanningTree, without_checks
 from ..networks import (
     RecurrentStack,
     SharedDropout,
@@ -98,24 +98,33 @@ class Parses:
 
         Returns:
             Log-probabilities of the labeled trees.
+
+        Raises:
+            ValueRangeError: The heads of a sentence are not a tree.
         """
+        of_trees = self._tree_log_prob(heads)  # first, because it checks the heads
         labels = labels.clamp(min=0).unsqueeze(-1)
         chosen = self.label_log_probs(heads).gather(-1, labels).squeeze(-1)
         if self.tree.mask is not None:
             chosen = torch.where(self.tree.mask, chosen, 0.0)
-        return self._tree_log_prob(heads) + chosen.sum(-1)
+        return of_trees + chosen.sum(-1)
 
     def _tree_log_prob(self, heads: Int[Tensor, "B n"]) -> Float[Tensor, " B"]:
-        allowed = self.tree.allows(heads)
-        if bool(allowed.all()):
-            return self.tree.log_prob(heads)
-        of_all = SpanningTree(
+        any_tree = SpanningTree(
             self.tree.arcs, single_root=self.tree.single_root, mask=self.tree.mask
-        ).log_prob(heads)
-        # A placeholder that is a tree of either kind: the head of each word is the previous word.
-        chain = torch.arange(heads.shape[-1], device=heads.device).expand_as(heads)
-        own = self.tree.log_prob(torch.where(allowed.unsqueeze(-1), heads, chain))
-        return torch.where(allowed, own, of_all)
+        )
+        allowed, are_trees = self.tree.allows(heads), any_tree.allows(heads)
+        # Both answers are read at once, because the host waits for a GPU at each read.
+        all_allowed, all_trees = torch.stack([allowed.all(), are_trees.all()]).tolist()
+        if not all_trees:
+            return any_tree.log_prob(heads)  # raises an error with the first heads that are no tree
+        with without_checks():
+            if all_allowed:
+                return self.tree.log_prob(heads)
+            # A placeholder that is a tree of either kind: the head of each word is the previous word.
+            chain = torch.arange(heads.shape[-1], device=heads.device).expand_as(heads)
+            own = self.tree.log_prob(torch.where(allowed.unsqueeze(-1), heads, chain))
+            return torch.where(allowed, own, any_tree.log_prob(heads))
 
 
 @final

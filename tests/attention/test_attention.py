@@ -40,9 +40,10 @@ from foveal.attention import (
     syntactic_attention,
     trace_of,
 )
+from foveal.attention._hard import SampledValue
 from foveal.attention._readers import Read
-from foveal.distributions import Categorical, LinearChain
-from foveal.errors import ShapeError
+from foveal.distributions import Categorical, LinearChain, Sparsemax
+from foveal.errors import ImpossibleError, ShapeError, ValueRangeError
 from foveal.testing import check_scorer
 
 
@@ -236,6 +237,44 @@ def test_hard_attention_reads_one_place() -> None:
     attention.eval()
     best = attention(query, memory)
     torch.testing.assert_close(best.weights.argmax(-1), best.distribution.argmax())
+
+
+@pytest.mark.parametrize("distribute", [Categorical, Sparsemax])
+@pytest.mark.parametrize("training", [True, False])
+def test_hard_attention_without_a_possible_position_reads_zeros(
+    training: bool, distribute: type[Categorical | Sparsemax]
+) -> None:
+    scores = torch.tensor([[0.0, 1.0], [-torch.inf, -torch.inf], [0.0, 0.0]], requires_grad=True)
+    mask = torch.tensor([[True, True], [True, True], [False, False]])
+    values = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
+    read = SampledValue().train(training)(distribute(scores, mask=mask), values)
+    assert read.weights[0].sum() == 1
+    assert torch.equal(read.context[1:], torch.zeros(2, 2))
+    (gradient,) = torch.autograd.grad(read.context.square().sum(), scores)
+    assert gradient.isfinite().all()
+    assert not gradient[1:].any()
+
+
+@pytest.mark.parametrize("broken", [torch.nan, torch.inf])
+@pytest.mark.parametrize("training", [True, False])
+def test_hard_attention_passes_on_broken_scores(training: bool, broken: float) -> None:
+    scores = torch.tensor([[0.0, broken], [0.0, 1.0]])
+    read = SampledValue().train(training)(Categorical(scores), torch.ones(2, 3))
+    assert read.context[0].isnan().all()
+    assert torch.equal(read.context[1], torch.ones(3))
+
+
+def test_the_distribution_of_hard_attention_checks_what_users_ask() -> None:
+    torch.manual_seed(6)
+    attention = hard_attention(3, 3)
+    mask = torch.tensor([[True, True], [False, False]])
+    memory = attention.remember(Memory(torch.randn(2, 2, 3), mask))
+    distribution = attention(torch.randn(2, 1, 3), memory).distribution
+    for choose in (distribution.argmax, distribution.sample):
+        with pytest.raises(ImpossibleError, match=r"index \[1, 0\]"):
+            choose()
+    with pytest.raises(ValueRangeError, match=r"in 0\.\.1, got 2"):
+        distribution.indicators(torch.full((2, 1), 2))
 
 
 def test_summing_out_a_selection_equals_enumeration() -> None:

@@ -154,9 +154,7 @@ def test_an_attention_obeys_the_laws(name: str) -> None:
     torch.manual_seed(2)
     attention: Attention | MultiHead = ATTENTIONS[name]()
     words_ask = name.startswith(("syntactic", "head"))
-    check_attention(
-        attention, 4, 6, num_queries=5 if words_ask else 3, num_places=5, empty=name != "hard"
-    )
+    check_attention(attention, 4, 6, num_queries=5 if words_ask else 3, num_places=5)
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])

@@ -10,7 +10,7 @@ from hypothesis import given, settings, strategies as st
 from torch import Tensor
 from torch.testing import assert_close
 
-from foveal.distributions import ProjectiveTree
+from foveal.distributions import ProjectiveTree, SpanningTree
 from foveal.errors import DerivativeError, ImpossibleError, ShapeError, ValueRangeError
 from foveal.testing import check_distribution
 
@@ -212,6 +212,26 @@ def test_heads_that_are_no_tree_have_no_score(heads: list[int], single_root: boo
     tree = ProjectiveTree(torch.zeros(4, 4), single_root=single_root)
     with pytest.raises(ValueRangeError, match="arcs may not cross"):
         tree.log_prob(torch.tensor(heads))
+
+
+@pytest.mark.parametrize("kind", [ProjectiveTree, SpanningTree])
+@pytest.mark.parametrize(
+    ("heads", "expected"),
+    [
+        ([2, 0, -1], True),
+        ([2, 0, 99], True),  # padding may hold anything
+        ([2, 1, -1], False),  # a cycle
+        ([3, 0, -1], False),  # padding
+        ([4, 0, -1], False),  # no word
+        ([-1, 0, -1], False),
+        ([-1, -1, -1], False),
+    ],
+)
+def test_heads_that_are_no_tree_are_not_allowed(
+    kind: type[ProjectiveTree | SpanningTree], heads: list[int], expected: bool
+) -> None:
+    tree = kind(torch.zeros(4, 4), mask=torch.tensor([True, True, False]))
+    assert tree.allows(torch.tensor([heads, [0, 1, -1]])).tolist() == [expected, True]
 
 
 def test_a_head_that_is_padding_has_no_score() -> None:

@@ -7,13 +7,15 @@ from typing import Any, Literal
 import pytest
 import torch
 
+from foveal.attention import BiaffineLabeler
 from foveal.bundles import load_bundle, save_bundle
 from foveal.data import Example, SpellingSpec, fill_trees, treebank
-from foveal.errors import DataError
+from foveal.distributions import ProjectiveTree, SpanningTree
+from foveal.errors import DataError, ValueRangeError
 from foveal.inspection import explain
 from foveal.inspection.explaining._explanation_page import explanation_page
 from foveal.metrics import attachment_score
-from foveal.models import ParserSizes, ParserSpec
+from foveal.models import ParserSizes, ParserSpec, Parses
 from foveal.tasks import Parsing, ParsingSpec, PredictionSpec
 from foveal.testing import check_model
 from foveal.views._text import named
@@ -145,6 +147,46 @@ def test_the_loss_is_that_of_trees_labels_and_tags(examples: list[Example]) -> N
         tags = parses.tags.log_softmax(-1)[0].gather(-1, batch.tags[0].unsqueeze(-1))
         weighted = task.spec.tag_weight * float(tags.sum())
         assert float(loss.total) == pytest.approx(-expected - weighted, rel=1e-5)
+
+
+@pytest.mark.parametrize("kind", [ProjectiveTree, SpanningTree])
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ([2, 1, 0, 3], "expected heads of a tree with a single root, got .* at index .1.,"),
+        ([0, 0, 2, 3], "expected heads of a tree with a single root"),
+        ([0, 1, 2, 5], r"in 0\.\.4, got 5"),
+        ([0, 1, -1, 3], r"in 0\.\.4, got -1"),
+    ],
+)
+def test_heads_that_are_no_tree_have_no_probability(
+    kind: type[ProjectiveTree | SpanningTree], wrong: list[int], message: str
+) -> None:
+    heads = torch.tensor([[0, 1, 2, 3], wrong])
+    with pytest.raises(ValueRangeError, match=message):
+        parses_of(kind(torch.zeros(2, 5, 5))).log_prob(heads, torch.zeros_like(heads))
+
+
+def test_a_projective_parser_scores_crossing_arcs_as_a_spanning_tree() -> None:
+    torch.manual_seed(0)
+    crossing, nested, short = [0, 4, 1, 1], [2, 0, 2, 3], [2, 0, 2, -1]
+    heads = torch.tensor([nested, crossing, short])
+    arcs, mask = torch.randn(3, 5, 5, requires_grad=True), heads >= 0
+    tree = ProjectiveTree(arcs, mask=mask)
+    assert tree.allows(heads).tolist() == [True, False, True]
+    found = parses_of(tree).log_prob(heads, torch.zeros_like(heads))  # one label has probability 1
+    all_trees = SpanningTree(arcs, mask=mask).log_prob(heads)
+    expected = torch.stack([tree[0].log_prob(heads[0]), all_trees[1], tree[2].log_prob(heads[2])])
+    torch.testing.assert_close(found, expected)
+    gradients = [torch.autograd.grad(each.sum(), arcs)[0] for each in (found, expected)]
+    torch.testing.assert_close(*gradients)
+
+
+def parses_of(tree: ProjectiveTree | SpanningTree) -> Parses:
+    """Return the parses of sentences of four words, with one label."""
+    words = torch.randn(*tree.batch_shape, 4, 2)
+    labeler = BiaffineLabeler(2, 2, num_labels=1)
+    return Parses(tree, words, labeler.remember(words), labeler)
 
 
 def test_minimum_risk_maximizes_the_expected_number_of_right_heads(examples: list[Example]) -> None:
