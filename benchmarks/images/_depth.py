@@ -11,18 +11,16 @@ from torch.nn import Conv2d
 from foveal.tasks import ImageClassification
 from recipes import residual_depth
 
-from ..records._fitting import fitted
 from ._scored import Scored, score_cases
 
 NAME = "residual_depth"
 
 
 def score(cases: Sequence[str], seeds: Sequence[int], runs: Path, results: Path) -> None:
-    """Write the results file for the cases that were fitted with all seeds, and keep its other cases."""
-    there = [case for case in cases if fitted(runs, NAME, case, seeds)]
+    """Update the results file with the cases that were fitted."""
     folders = (runs, results)
     score_cases(
-        NAME, residual_depth.recipe, there, seeds, folders, aims={}, more=_convolutions, data={}
+        NAME, residual_depth.recipe, cases, seeds, folders, aims={}, more=_convolutions, data={}
     )
 
 

@@ -16,7 +16,7 @@ from foveal.tasks import AbstractTask, Evaluation
 from foveal.training import Run
 
 from ..lectures._comparison import mean_row, spec_of
-from ..records._fitting import Cost, folder_of
+from ..records._fitting import Cost, fitted_seeds
 from ..results import Results, ResultsError, Row, digest
 
 
@@ -43,13 +43,13 @@ def score_cases(
     more: More,
     data: Mapping[str, Path],
 ) -> None:
-    """Write the results of these cases: metrics, slices of the main metric, additional figures, and cost.
+    """Write the results of the cases that were fitted: metrics, slices of the main metric, additional figures, and cost.
 
     Args:
         name: the name of the experiment.
         run: its recipe.
         cases: the cases to score.
-        seeds: the runs of each case.
+        seeds: the runs of each case; those that were not fitted are left out.
         folders: the folder of the runs, and the folder of the results.
         aims: targets, by the name of a row.
         more: additional figures of a model.
@@ -59,22 +59,24 @@ def score_cases(
     path = results / f"{name}.json"
     read = {called: digest(file) for called, file in data.items() if file.exists()}
     made_by = f"python -m benchmarks.images score {name}"
-    made = _with_other_cases(replace(Results.here(made_by), data=read), path, cases, run)
+    folders_of = {case: fitted_seeds(runs, name, case, seeds) for case in cases}
+    there = {case: found for case, found in folders_of.items() if found}
+    made = _with_other_cases(replace(Results.here(made_by), data=read), path, tuple(there), run)
     rows = list[Row]()
-    for case in cases:
+    for case, of_seeds in there.items():
         source = run(case).test
         assert source is not None
         examples = list(source)
         figures = dict[str, list[tuple[float, str]]]()
-        for seed in seeds:
-            scored = _scored(folder_of(runs, name, case, seed), examples)
+        for folder in of_seeds.values():
+            scored = _scored(folder, examples)
             for figure, value in _figures(case, scored, more).items():
                 figures.setdefault(figure, []).append(value)
         for figure, found in figures.items():
             row, values = f"{case}: {figure}", [value for value, _ in found]
-            rows.append(mean_row(row, values, found[0][1], seeds, aims.get(row)))
+            rows.append(mean_row(row, values, found[0][1], tuple(of_seeds), aims.get(row)))
             print(f"{row} {rows[-1].value:.2f} {found[0][1]}", flush=True)
-    spec = {case: spec_of(run(case)) for case in cases}
+    spec = {case: spec_of(run(case)) for case in there}
     replace(made.with_rows(rows), spec={**made.spec, **spec}).save(path)
 
 

@@ -5,7 +5,7 @@
     python -m benchmarks.lectures score tree_transduction --runs runs            writes results/
 
 Existing runs are not repeated, hence a queue can be stopped and started again. Only `score` reads test
-examples.
+examples. `score` replaces the figures of its cases; a file keeps the figures of its other cases.
 """
 
 from collections.abc import Sequence

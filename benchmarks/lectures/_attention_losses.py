@@ -8,7 +8,6 @@ highest. The difference to training without the loss has the interval of the pai
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,8 +20,8 @@ from foveal.tasks import Transduction
 from recipes import attention_losses
 
 from ..records._fitting import Cost, fitted
-from ..results import Results, Row, digests
-from ._comparison import UNIT, difference_rows, mean_row, spec_of
+from ..results import Row, digests
+from ._comparison import UNIT, difference_rows, mean_row, spec_of, update
 
 NAME = "attention_losses"
 BASELINE = "off"
@@ -38,7 +37,7 @@ class Scored(NamedTuple):
 
 
 def score(cases: Sequence[str], seeds: Sequence[int], runs: Path, results: Path) -> None:
-    """Write results/attention_losses.json for the cases that were fitted with all seeds."""
+    """Update results/attention_losses.json with the cases that were fitted with all seeds."""
     examples = list[Example](attention_losses.part("test"))
     found, specs = dict[str, Scored](), dict[str, object]()
     for case in cases:
@@ -48,11 +47,10 @@ def score(cases: Sequence[str], seeds: Sequence[int], runs: Path, results: Path)
         found[case] = _scored(examples, folders)
         specs[case] = spec_of(attention_losses.recipe(case))
         print(case, [round(each.value, 1) for each in found[case].exact], found[case].aer)
-    made = Results.here(f"python -m benchmarks.lectures score {NAME}")
     files = [attention_losses.FOLDER / f"{name}.tsv" for name in attention_losses.COUNTS]
     data = digests(files, attention_losses.FOLDER.parent)
     rows = _rows(found, seeds)
-    replace(made.with_rows(rows), data=data, spec=specs).save(results / f"{NAME}.json")
+    update(results / f"{NAME}.json", NAME, rows, data=data, spec=specs)
 
 
 def _scored(examples: Sequence[Example], folders: Sequence[Path]) -> Scored:

@@ -8,7 +8,6 @@ encoder-decoder without attention, with the interval of the paired bootstrap.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,8 +20,8 @@ from foveal.metrics._slices import length_parts
 from recipes import scan
 
 from ..records._fitting import fitted
-from ..results import Results, Row, digests
-from ._comparison import UNIT, mean_row, mean_statistics, spec_of
+from ..results import Row, digests
+from ._comparison import UNIT, mean_row, mean_statistics, spec_of, update
 
 NAME = "commands_by_length"
 NAMES = {
@@ -43,7 +42,7 @@ class Written(NamedTuple):
 
 
 def score(cases: Sequence[str], seeds: Sequence[int], runs: Path, results: Path) -> None:
-    """Write the whole file for the cases that were fitted with all seeds."""
+    """Update the file with the cases that were fitted with all seeds."""
     examples = list[Example](scan.part("length", "test"))
     references = [example.target or "" for example in examples]
     systems, specs = dict[str, Written](), dict[str, object]()
@@ -64,12 +63,14 @@ def score(cases: Sequence[str], seeds: Sequence[int], runs: Path, results: Path)
         print(f"{case}: {found}", flush=True)
     lengths = [len(reference.split()) for reference in references]
     files = [scan.DATA / f"scan/tasks_{part}_length.txt.gz" for part in ("train", "test")]
-    made = Results.here(f"python -m benchmarks.lectures score {NAME}", packages=["foveal-native"])
-    replace(
-        made.with_rows(length_rows(lengths, "actions", systems, seeds)),
+    update(
+        results / f"{NAME}.json",
+        NAME,
+        length_rows(lengths, "actions", systems, seeds),
         data=digests(files, scan.DATA),
         spec=specs,
-    ).save(results / f"{NAME}.json")
+        packages=["foveal-native"],
+    )
 
 
 def length_rows(

@@ -18,8 +18,8 @@ from foveal.tasks import PairClassification
 from recipes import cloze
 
 from ..records._fitting import Cost, fitted
-from ..results import Results, Row, digests
-from ._comparison import UNIT, difference_rows, mean_row, spec_of
+from ..results import Row, digests
+from ._comparison import UNIT, difference_rows, mean_row, spec_of, update
 from ._shown import Shown, save_shown
 
 NAME = "cloze"
@@ -34,7 +34,7 @@ class Scored(NamedTuple):
 
 
 def score(cases: Sequence[str], seeds: Sequence[int], runs: Path, results: Path) -> None:
-    """Write results/cloze.json for the cases that were fitted with all seeds."""
+    """Update results/cloze.json with the cases that were fitted with all seeds."""
     examples = list[Example](cloze.part("test"))
     rows, specs, scored = [*_baselines(examples)], {}, dict[str, Scored]()
     for case in cases:
@@ -51,10 +51,9 @@ def score(cases: Sequence[str], seeds: Sequence[int], runs: Path, results: Path)
     if len(scored) == len(cloze.CASES):
         pair = scored["none"].accuracies, scored["attention"].accuracies
         rows += difference_rows("attention - none", *pair, seeds)
-    made = Results.here(f"python -m benchmarks.lectures score {NAME}")
     files = [cloze.FOLDER / f"{name}.tsv" for name in cloze.SIZES]
     data = digests(files, cloze.FOLDER)
-    replace(made.with_rows(rows), data=data, spec=specs).save(results / f"{NAME}.json")
+    update(results / f"{NAME}.json", NAME, rows, data=data, spec=specs)
 
 
 def _task(folder: Path) -> PairClassification:

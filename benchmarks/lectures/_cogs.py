@@ -2,11 +2,10 @@
 
     results/cogs.json    for each network: the fraction of logical forms without any error
 
-Cases that were not fitted with all seeds are left out.
+Every case has the seeds that were fitted.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
@@ -15,9 +14,9 @@ from foveal.data import Example
 from foveal.tasks import Transduction
 from recipes import cogs
 
-from ..records._fitting import Cost, fitted
-from ..results import Results, Row, digests
-from ._comparison import UNIT, mean_row, spec_of
+from ..records._fitting import Cost, fitted_seeds
+from ..results import Row, digests
+from ._comparison import UNIT, mean_row, spec_of, update
 
 NAME = "cogs"
 MOST = 400  # sentences of each gap
@@ -27,7 +26,7 @@ PUBLISHED = {"lowest": (96.0, 16.0), "highest": (99.0, 35.0)}
 
 
 def score(cases: Sequence[str], seeds: Sequence[int], runs: Path, results: Path) -> None:
-    """Write results/cogs.json for the cases that were fitted with all seeds."""
+    """Update results/cogs.json with the cases that were fitted, each with its fitted seeds."""
     rows, specs = list[Row](), dict[str, object]()
     test = [Example(source, target) for source, target in cogs.pairs("test")]
     sets = {"test": test} | {
@@ -35,14 +34,12 @@ def score(cases: Sequence[str], seeds: Sequence[int], runs: Path, results: Path)
         for name, gap in cogs.GAPS.items()
     }
     for case in cases:
-        folders = fitted(runs, NAME, case, seeds)
+        folders = fitted_seeds(runs, NAME, case, seeds)
         if folders:
-            rows += _rows(case, folders, seeds, sets)
+            rows += _rows(case, tuple(folders.values()), tuple(folders), sets)
             specs[case] = spec_of(cogs.recipe(case))
-    made = Results.here(f"python -m benchmarks.lectures score {NAME}")
     data = digests([cogs.file_of(part) for part in cogs.PARTS], cogs.DATA)
-    out = replace(made.with_rows([*rows, *_published()]), data=data, spec=specs)
-    out.save(results / f"{NAME}.json")
+    update(results / f"{NAME}.json", NAME, [*rows, *_published()], data=data, spec=specs)
 
 
 def _rows(

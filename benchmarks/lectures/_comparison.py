@@ -24,16 +24,17 @@ def update(
     experiment: str,
     rows: Iterable[Row],
     *,
-    spec: Mapping[str, Any],
+    spec: Mapping[str, Any] = MappingProxyType({}),
     data: Mapping[str, str] = MappingProxyType({}),
+    packages: Sequence[str] = (),
 ) -> None:
     """Write the figures of the cases that were scored. The file keeps the figures of its other cases."""
-    made = Results.here(f"python -m benchmarks.lectures score {experiment}")
+    made = Results.here(f"python -m benchmarks.lectures score {experiment}", packages=packages)
     if path.exists():
         earlier = Results.load(path)
         data, spec = {**earlier.data, **data}, {**earlier.spec, **spec}
     kept = made.continued_from(path, any_machine=True)
-    replace(kept.with_rows(rows), data=data, spec=spec).save(path)
+    replace(kept.with_rows(rows), data=dict(data), spec=dict(spec)).save(path)
 
 
 def mean_row(

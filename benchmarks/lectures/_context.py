@@ -3,11 +3,10 @@
     results/context.json    for each network: the fraction of right answers by distance, or the perplexity
 
 Each generated test line is read from the initial state. Its distance is the number of characters from the key to `=`,
-which is the last character before the answer. Cases that were not fitted with all seeds are left out.
+which is the last character before the answer. Every case has the seeds that were fitted.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import torch
@@ -17,31 +16,30 @@ from foveal.data import END, Example
 from foveal.tasks import LanguageModeling
 from recipes import context
 
-from ..records._fitting import Cost, fitted
-from ..results import Results, Row, digests
-from ._comparison import mean_row, spec_of
+from ..records._fitting import Cost, fitted_seeds
+from ..results import Row, digests
+from ._comparison import mean_row, spec_of, update
 
 NAME = "context"
 
 
 def score(cases: Sequence[str], seeds: Sequence[int], runs: Path, results: Path) -> None:
-    """Write results/context.json for the cases that were fitted with all seeds."""
+    """Update results/context.json with the cases that were fitted, each with its fitted seeds."""
     rows, specs = list[Row](), dict[str, object]()
     for case in context.CASES:
-        folders = fitted(runs, NAME, case, seeds)
+        folders = fitted_seeds(runs, NAME, case, seeds)
         if case not in cases or not folders:
             continue
         run = context.recipe(case)
         assert run.test is not None
-        rows += _rows(case, list[Example](run.test), folders, seeds)
+        rows += _rows(case, list[Example](run.test), tuple(folders.values()), tuple(folders))
         specs[case] = spec_of(run)
         print(
             case,
             [f"{row.name}: {row.value:.3g}" for row in rows if row.name.startswith(_title(case))],
         )
-    made = Results.here(f"python -m benchmarks.lectures score {NAME}")
     data = digests([context.PLAYS], context.DATA)
-    replace(made.with_rows(rows), data=data, spec=specs).save(results / f"{NAME}.json")
+    update(results / f"{NAME}.json", NAME, rows, data=data, spec=specs)
 
 
 def _rows(

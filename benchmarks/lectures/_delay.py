@@ -8,7 +8,6 @@ rate is the one with the higher mean accuracy on the validation set.
 
 import json
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from statistics import mean
 
@@ -18,14 +17,14 @@ from foveal.tasks import Classification
 from recipes import delay
 
 from ..records._fitting import fitted
-from ..results import Results, Row
-from ._comparison import UNIT, mean_row, spec_of
+from ..results import Row
+from ._comparison import UNIT, mean_row, spec_of, update
 
 NAME = "delay"
 
 
 def score(cases: Sequence[str], seeds: Sequence[int], runs: Path, results: Path) -> None:
-    """Write results/delay.json for the cases that were fitted with all seeds."""
+    """Update results/delay.json with the cases that were fitted with all seeds."""
     rows, specs = list[Row](), dict[str, object]()
     for cell in delay.CELLS:
         for distance in delay.DISTANCES:
@@ -41,8 +40,7 @@ def score(cases: Sequence[str], seeds: Sequence[int], runs: Path, results: Path)
             rows.append(mean_row(f"{cell}: {distance}", values, UNIT, seeds))
             specs[best] = spec_of(run)
             print(best, values, flush=True)
-    made = Results.here(f"python -m benchmarks.lectures score {NAME}")
-    replace(made.with_rows(rows), spec=specs).save(results / f"{NAME}.json")
+    update(results / f"{NAME}.json", NAME, rows, spec=specs)
 
 
 def _validated(folder: Path) -> float:

@@ -23,10 +23,10 @@ from foveal.metrics import bleu, distinct_n, perplexity
 from foveal.tasks import PredictionSpec, Transduction
 from recipes import dialog
 
-from ..records._fitting import COST, Cost, folder_of
+from ..records._fitting import Cost, fitted_seeds
 from ..records._scoring import source_files
-from ..results import Results, Row, digests
-from ._comparison import mean_row, spec_of
+from ..results import Row, digests
+from ._comparison import mean_row, spec_of, update
 from ._shown import Shown, save_shown
 
 NAME = "dialog"
@@ -48,26 +48,24 @@ class Scored(NamedTuple):
 
 
 def score(cases: Sequence[str], seeds: Sequence[int], runs: Path, results: Path) -> None:
-    """Write results/dialog.json for the cases that were fitted, each with the seeds that exist."""
+    """Update results/dialog.json with the cases that were fitted, each with its fitted seeds."""
     rows, specs, files = list[Row](), dict[str, object](), list[Path]()
     for case in cases:
-        folders = {seed: folder_of(runs, NAME, case, seed) for seed in seeds}
-        there = [seed for seed, folder in folders.items() if (folder / COST).exists()]
-        if not there:
+        folders = fitted_seeds(runs, NAME, case, seeds)
+        if not folders:
             continue
         run = dialog.recipe(case)
         assert run.test is not None
         examples = list[Example](run.test)
-        scored = [_scored(case, examples, folders[seed]) for seed in there]
-        rows += _rows(case, scored, there)
+        scored = [_scored(case, examples, folder) for folder in folders.values()]
+        rows += _rows(case, scored, tuple(folders))
         specs[case] = spec_of(run)
         files += [file for part in (run.train, run.dev, run.test) for file in source_files(part)]
-        print(case, there, scored[0].figures, flush=True)
+        print(case, list(folders), scored[0].figures, flush=True)
         if case == f"film_{_SHOWN}":
-            save_shown(results, NAME, case, _example(folders[there[0]], examples))
-    made = Results.here(f"python -m benchmarks.lectures score {NAME}")
+            save_shown(results, NAME, case, _example(next(iter(folders.values())), examples))
     data = digests(sorted(set(files)), dialog.ROOT)
-    replace(made.with_rows(rows), data=data, spec=specs).save(results / f"{NAME}.json")
+    update(results / f"{NAME}.json", NAME, rows, data=data, spec=specs)
 
 
 def _scored(case: str, examples: Sequence[Example], folder: Path) -> Scored:

@@ -25,8 +25,8 @@ from foveal.tasks import Classification, Prediction
 from recipes import documents
 
 from ..records._fitting import COST, Cost, folder_of
-from ..results import Results, Row, digests
-from ._comparison import UNIT, difference_rows, mean_row, spec_of
+from ..results import Row, digests
+from ._comparison import UNIT, difference_rows, mean_row, spec_of, update
 from ._shown import Shown, save_shown
 
 NAME = "documents"
@@ -61,7 +61,7 @@ class System(NamedTuple):
 
 
 def score(cases: Sequence[str], seeds: Sequence[int], runs: Path, results: Path) -> None:
-    """Write all files in full."""
+    """Update the files of the corpora of these cases."""
     seed, tested = seeds[0], dict[str, Tested]()
     reading = _Reading()
     for case in cases:
@@ -70,30 +70,27 @@ def score(cases: Sequence[str], seeds: Sequence[int], runs: Path, results: Path)
             continue
         tested[case] = _tested(case, folder, reading)
         print(f"{case}: {tested[case].right.value:.1f}", flush=True)
-    made = Results.here(f"python -m benchmarks.lectures score {NAME}")
     for corpus in documents.CORPORA:
         own = {case: one for case, one in tested.items() if case.startswith(corpus)}
         if own:
-            _save(corpus, own, seed, made, results)
+            _save(corpus, own, seed, results)
     if reading.shown is not None:
         data = digests(_files("reviews"), documents.DATA)
-        replace(made.with_rows(reading.rows(seed)), data=data).save(results / f"{WORDS}.json")
+        update(results / f"{WORDS}.json", NAME, reading.rows(seed), data=data)
         save_shown(results, NAME, ATTENDING, [reading.shown])
 
 
-def _save(
-    corpus: str, tested: Mapping[str, Tested], seed: int, made: Results, results: Path
-) -> None:
-    """Write the two files of one corpus."""
+def _save(corpus: str, tested: Mapping[str, Tested], seed: int, results: Path) -> None:
+    """Update the two files of one corpus."""
     systems = [*_systems(corpus, tested)]
     rows = [row for system in systems for row in _rows(corpus, system, seed)]
     rows += [row for pair in combinations(systems, 2) for row in _difference(*pair, seed)]
     data = digests(_files(corpus), documents.DATA)
-    made, out = replace(made, data=data), results / f"{NAME}_{corpus}.json"
+    out = results / f"{NAME}_{corpus}.json"
     spec = {case: spec_of(documents.recipe(case)) for case in tested}
-    replace(made.with_rows(rows), spec=spec).save(out)
+    update(out, NAME, rows, data=data, spec=spec)
     by_length = [row for system in systems for row in _by_length(system, seed)]
-    made.with_rows(by_length).save(out.with_stem(f"{out.stem}_by_length"))
+    update(out.with_stem(f"{out.stem}_by_length"), NAME, by_length, data=data)
 
 
 def _files(corpus: str) -> list[Path]:

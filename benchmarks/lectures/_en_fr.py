@@ -26,9 +26,9 @@ from foveal.training import read_log
 from recipes import en_fr
 
 from ..records._fitting import Cost, fitted
-from ..results import Results, Row
+from ..results import Row
 from ._by_length import WITH, WITHOUT, Written, length_rows
-from ._comparison import UNIT, difference_rows, mean_row, spec_of
+from ._comparison import UNIT, difference_rows, mean_row, spec_of, update
 from ._shown import Shown, save_shown
 
 NAME = "en_fr"
@@ -50,7 +50,7 @@ class Scored(NamedTuple):
 
 
 def score(cases: Sequence[str], seeds: Sequence[int], runs: Path, results: Path) -> None:
-    """Write all files for the cases that were fitted with all seeds."""
+    """Update all files with the cases that were fitted with all seeds."""
     examples = list[Example](en_fr.part("test_2016_flickr"))
     found = dict[str, Scored]()
     for case in cases:
@@ -58,7 +58,6 @@ def score(cases: Sequence[str], seeds: Sequence[int], runs: Path, results: Path)
         if folders:
             found[case] = _scored(examples, folders)
             print(case, [round(each.value, 2) for each in found[case].bleu], flush=True)
-    made = Results.here(f"python -m benchmarks.lectures score {NAME}")
     specs = {case: spec_of(en_fr.recipe(case)) for case in found}
     rows = [*_rows(found, seeds)]
     if "attention" in found:
@@ -67,12 +66,12 @@ def score(cases: Sequence[str], seeds: Sequence[int], runs: Path, results: Path)
         share = 100 * len(swapped) / (len(COLORS) * len(NOUNS))
         rows.append(Row(name="attention: swapped", value=share, unit=UNIT, seeds=(seeds[0],)))
         save_shown(results, NAME, "swap", swapped[:NUM_SHOWN])
-    replace(made.with_rows(rows), spec=specs).save(results / f"{NAME}.json")
+    update(results / f"{NAME}.json", NAME, rows, spec=specs)
     lengths = [len(example.text.split()) for example in examples]
     names = {"none": WITHOUT, "attention": WITH}
     written = {names[case]: Written(bleu=one.bleu, exact=one.exact) for case, one in found.items()}
     by_length = length_rows(lengths, "words", written, seeds)
-    made.with_rows(by_length).save(results / f"{NAME}_by_length.json")
+    update(results / f"{NAME}_by_length.json", NAME, by_length)
 
 
 def _scored(examples: Sequence[Example], folders: Sequence[Path]) -> Scored:

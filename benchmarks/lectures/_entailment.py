@@ -27,7 +27,7 @@ from recipes import entailment, given_heads, parsing
 
 from ..records._fitting import Cost, fitted
 from ..results import Results, Row, digests
-from ._comparison import UNIT, difference_rows, mean_row, spec_of
+from ._comparison import UNIT, difference_rows, mean_row, spec_of, update
 from ._induced_parses import PARSES, parse_rows
 from ._shown import Shown, save_shown
 
@@ -96,7 +96,8 @@ def score(cases: Sequence[str], seeds: Sequence[int], runs: Path, results: Path)
             _save_parser(made, results)
         if parses:
             data = digests([TREEBANK], DATA)
-            replace(made.with_rows(parses), data=data).save(results / f"{PARSES}.json")
+            out = results / f"{PARSES}.json"
+            update(out, NAME, parses, data=data, packages=["foveal-native"])
 
 
 def _save(

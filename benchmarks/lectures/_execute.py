@@ -11,7 +11,6 @@ the lowest and the highest.
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from statistics import mean
 from typing import NamedTuple
@@ -21,9 +20,9 @@ from foveal.bundles import load_bundle
 from foveal.tasks import Transduction
 from recipes import execute
 
-from ..records._fitting import Cost, fitted
-from ..results import Results, Row
-from ._comparison import UNIT, mean_row, spec_of
+from ..records._fitting import Cost, fitted_seeds
+from ..results import Row
+from ._comparison import UNIT, mean_row, spec_of, update
 
 NAME = "execute"
 NUM_TESTED = 300  # programs of each length and nesting
@@ -73,19 +72,18 @@ class Scored(NamedTuple):
 
 
 def score(cases: Sequence[str], seeds: Sequence[int], runs: Path, results: Path) -> None:
-    """Write results/execute.json for the cases that were fitted with all seeds."""
+    """Update both files with the cases that were fitted, each with its fitted seeds."""
     rows, specs, shown = list[Row](), dict[str, object](), dict[str, Sequence[Answer]]()
     for case in cases:
-        folders = fitted(runs, NAME, case, seeds)
+        folders = fitted_seeds(runs, NAME, case, seeds)
         if not folders:
             continue
-        scored = [_scored(case, folder) for folder in folders]
-        rows += _rows(name_of(case), scored, seeds)
+        scored = [_scored(case, folder) for folder in folders.values()]
+        rows += _rows(name_of(case), scored, tuple(folders))
         specs[case] = spec_of(execute.recipe(case))
         shown[case] = scored[0].stages[-1][:NUM_SHOWN]
         print(case, [round(_correct(each.stages[-1]), 1) for each in scored], flush=True)
-    made = Results.here(f"python -m benchmarks.lectures score {NAME}")
-    replace(made.with_rows(rows), spec=specs).save(results / f"{NAME}.json")
+    update(results / f"{NAME}.json", NAME, rows, spec=specs)
     _save_predictions(shown, results / f"predictions/{NAME}.json")
 
 
@@ -164,10 +162,15 @@ def _errors(answers: Sequence[Answer]) -> Counter[str]:
 
 
 def _save_predictions(shown: Mapping[str, Sequence[Answer]], path: Path) -> None:
-    """Write the outputs of all cases for the same programs."""
+    """Write the outputs of all cases for the same programs; the file keeps the outputs of its other cases."""
+    if not shown:
+        return
+    earlier = json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
+    kept = {(each["program"], each["expected"]): each["outputs"] for each in earlier}
     programs = list[dict[str, object]]()
     for answers in zip(*shown.values(), strict=True):
-        outputs = {
+        first = answers[0]
+        outputs = dict(kept.get((first.program, first.expected), {})) | {
             name_of(case): {
                 "output": answer.output,
                 "error": None
@@ -176,7 +179,6 @@ def _save_predictions(shown: Mapping[str, Sequence[Answer]], path: Path) -> None
             }
             for case, answer in zip(shown, answers, strict=True)
         }
-        first = answers[0]
         programs.append({"program": first.program, "expected": first.expected, "outputs": outputs})
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(programs, indent=1) + "\n", encoding="utf-8")

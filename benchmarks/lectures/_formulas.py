@@ -22,7 +22,8 @@ from foveal.tasks import PredictionSpec
 from recipes import tree_transduction
 
 from ..records._fitting import Cost, folder_of
-from ..results import Results, Row, digest
+from ..results import Row, digest
+from ._comparison import update
 
 NAME = "tree_transduction"
 UNIT = "%"
@@ -46,7 +47,7 @@ class Scored(NamedTuple):
 
 
 def score(cases: Sequence[str], seeds: Sequence[int], runs: Path, results: Path) -> None:
-    """Write the whole file."""
+    """Update the figures of these cases."""
     scored = dict[str, Scored]()
     for case in cases:
         scored[case] = _scored([folder_of(runs, NAME, case, seed) for seed in seeds])
@@ -54,17 +55,19 @@ def score(cases: Sequence[str], seeds: Sequence[int], runs: Path, results: Path)
             f"{mean(s.value for s in one):.1f}" for one in scored[case].by_depth.values()
         )
         print(f"{case}: {shown}")
-    found = Results.here(f"python -m benchmarks.lectures score {NAME}", packages=["foveal-native"])
     rows = [row for case in scored for row in _rows(case, scored[case], seeds)]
     for pair in COMPARED:
         if scored.keys() >= set(pair):
             rows += _differences(pair, scored, seeds)
     files = sorted(tree_transduction.FOLDER.glob("*.tsv"))
-    replace(
-        found.with_rows(rows),
+    update(
+        results / f"{NAME}.json",
+        NAME,
+        rows,
         data={f"formulas/{path.name}": digest(path) for path in files},
         spec={case: _spec(case) for case in cases},
-    ).save(results / f"{NAME}.json")
+        packages=["foveal-native"],
+    )
 
 
 def _spec(case: str) -> dict[str, Any]:

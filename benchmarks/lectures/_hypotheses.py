@@ -22,10 +22,10 @@ from foveal.data import Example, TextPair
 from foveal.tasks import PairClassification, Transduction
 from recipes import hypotheses
 
-from ..records._fitting import Cost, fitted, folder_of
+from ..records._fitting import Cost, fitted_seeds, folder_of
 from ..records._scoring import source_files
-from ..results import Results, Row, digests
-from ._comparison import UNIT, mean_row, spec_of
+from ..results import Row, digests
+from ._comparison import UNIT, mean_row, spec_of, update
 from ._shown import Shown, save_shown
 
 NAME = "hypotheses"
@@ -44,28 +44,27 @@ class Written(NamedTuple):
 
 
 def score(cases: Sequence[str], seeds: Sequence[int], runs: Path, results: Path) -> None:
-    """Write results/hypotheses.json for the cases that were fitted with all seeds."""
+    """Update results/hypotheses.json with the cases that were fitted, each with its fitted seeds."""
     judge = load_bundle(folder_of(runs, NAME, hypotheses.JUDGE, 1))
     assert isinstance(judge, PairClassification)
     examples = list[Example](hypotheses.part("test"))
     rows, specs = [*_judge_rows(judge, examples)], {}
     for case in hypotheses.BRIDGES:
-        folders = fitted(runs, NAME, case, seeds)
+        folders = fitted_seeds(runs, NAME, case, seeds)
         if case not in cases or not folders:
             continue
-        tasks = [_task(folder) for folder in folders]
+        tasks = [_task(folder) for folder in folders.values()]
         found = [_written(task, judge, examples) for task in tasks]
         print(case, *found, flush=True)
-        rows += _rows(case, found, tasks[0], folders, seeds)
+        rows += _rows(case, found, tasks[0], tuple(folders.values()), tuple(folders))
         specs[case] = spec_of(hypotheses.recipe(case))
         if case == "attention":
             save_shown(results, NAME, case, [*_shown(tasks[0], judge, examples)])
-    made = Results.here(f"python -m benchmarks.lectures score {NAME}")
     specs[hypotheses.JUDGE] = spec_of(hypotheses.recipe(hypotheses.JUDGE))
     parts = (hypotheses.part(name, all_labels=True) for name in ("train", "dev", "test"))
     files = [file for part in parts for file in source_files(part)]
     data = digests(files, hypotheses.FOLDER)
-    replace(made.with_rows(rows), data=data, spec=specs).save(results / f"{NAME}.json")
+    update(results / f"{NAME}.json", NAME, rows, data=data, spec=specs)
 
 
 def _task(folder: Path) -> Transduction:

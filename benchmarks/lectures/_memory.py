@@ -24,7 +24,7 @@ from foveal.networks import CellState, NTMCell, TextEncoder
 from foveal.tasks import Tagging
 from recipes import memory
 
-from ..records._fitting import COST, Cost, folder_of
+from ..records._fitting import Cost, fitted_seeds
 from ..results import Row
 from ._comparison import UNIT, mean_row, spec_of, update
 from ._shown import Shown, save_shown
@@ -40,8 +40,7 @@ def score(cases: Sequence[str], seeds: Sequence[int], runs: Path, results: Path)
     """Update the figures of the cases that were fitted, each with its fitted seeds."""
     rows, specs = list[Row](), dict[str, object]()
     for case in cases:
-        folders = {seed: folder_of(runs, NAME, case, seed) for seed in seeds}
-        folders = {seed: path for seed, path in folders.items() if (path / COST).exists()}
+        folders = fitted_seeds(runs, NAME, case, seeds)
         if not folders:
             continue
         name, fitted = case.replace("_", ", "), tuple(folders)

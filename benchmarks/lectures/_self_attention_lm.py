@@ -5,13 +5,11 @@
     results/shown/self_attention_lm.json     attention of every head on a line of the validation plays
 
 A line counts with its end, which is one character. The rows `size of` and `data of` are the points of the scaling
-plot. Every case has the seeds that were fitted; a case without any is left out.
+plot. Every case has the seeds that were fitted. The files keep the figures and texts of cases that are not scored.
 """
 
-import json
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from statistics import mean
 
@@ -26,10 +24,10 @@ from foveal.tasks import LanguageModeling
 from foveal.tasks.base._speaking import Speaking
 from recipes import self_attention_lm as recipes
 
-from ..records._fitting import COST, Cost, folder_of
-from ..results import Results, Row, digests
-from ._comparison import mean_row, spec_of
-from ._shown import Shown, save_shown
+from ..records._fitting import Cost, fitted_seeds
+from ..results import Row, digests
+from ._comparison import mean_row, spec_of, update
+from ._shown import Shown, save_entries, save_shown
 
 NAME = "self_attention_lm"
 TEMPERATURES = (0.3, 0.7, 1.0)
@@ -39,13 +37,13 @@ LINE_END = "⟨end⟩"
 
 
 def score(cases: Sequence[str], seeds: Sequence[int], runs: Path, results: Path) -> None:
-    """Write the figures, texts and pictures of the cases that were fitted."""
+    """Update the figures, texts and pictures of the cases that were fitted, each with its fitted seeds."""
     rows, specs, texts = list[Row](), dict[str, object](), dict[str, object]()
     for case in recipes.CASES:
-        done = [seed for seed in seeds if (folder_of(runs, NAME, case, seed) / COST).exists()]
-        if case not in cases or not done:
+        found = fitted_seeds(runs, NAME, case, seeds)
+        if case not in cases or not found:
             continue
-        folders = [folder_of(runs, NAME, case, seed) for seed in done]
+        done, folders = tuple(found), tuple(found.values())
         tasks = [_loaded(folder) for folder in folders]
         run = recipes.recipe(case)
         rows += _rows(case, tasks, folders, done)
@@ -58,12 +56,9 @@ def score(cases: Sequence[str], seeds: Sequence[int], runs: Path, results: Path)
             assert run.dev is not None
             save_shown(results, NAME, case, list(_heads(tasks[0], list[Example](run.dev))))
         print(case, done, f"{rows[-1].value:.3f}")
-    made = Results.here(f"python -m benchmarks.lectures score {NAME}")
     data = digests([recipes.PLAYS], recipes.DATA)
-    replace(made.with_rows(rows), data=data, spec=specs).save(results / f"{NAME}.json")
-    path = results / f"texts/{NAME}.json"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(texts, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+    update(results / f"{NAME}.json", NAME, rows, data=data, spec=specs)
+    save_entries(results / f"texts/{NAME}.json", texts)
 
 
 def _rows(

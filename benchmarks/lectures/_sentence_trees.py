@@ -6,7 +6,6 @@ Cases that were not fitted with all seeds are left out.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,8 +16,8 @@ from foveal.tasks import Classification
 from recipes import sentence_trees
 
 from ..records._fitting import Cost, fitted
-from ..results import Results, Row, digests
-from ._comparison import UNIT, difference_rows, mean_row, spec_of
+from ..results import Row, digests
+from ._comparison import UNIT, difference_rows, mean_row, spec_of, update
 
 NAME = "sentence_trees"
 # The trees with one composition, then the compositions on one tree, then networks without a tree.
@@ -50,7 +49,7 @@ class Scored(NamedTuple):
 
 
 def score(cases: Sequence[str], seeds: Sequence[int], runs: Path, results: Path) -> None:
-    """Write results/sentence_trees.json for the cases that were fitted with all seeds."""
+    """Update results/sentence_trees.json with the cases that were fitted with all seeds."""
     found = dict[str, Scored]()
     for case in cases:
         folders = fitted(runs, NAME, case, seeds)
@@ -60,13 +59,11 @@ def score(cases: Sequence[str], seeds: Sequence[int], runs: Path, results: Path)
         assert test is not None
         found[case] = _scored(list[Example](test), folders)
         print(case, [round(each.value, 1) for each in found[case].right], flush=True)
-    made = Results.here(f"python -m benchmarks.lectures score {NAME}")
     data = digests(
         [sentence_trees.file_of(part) for part in sentence_trees.PARTS], sentence_trees.DATA
     )
     spec = {case: spec_of(sentence_trees.recipe(case)) for case in found}
-    out = replace(made.with_rows([*_rows(found, seeds)]), data=data, spec=spec)
-    out.save(results / f"{NAME}.json")
+    update(results / f"{NAME}.json", NAME, _rows(found, seeds), data=data, spec=spec)
 
 
 def _scored(examples: Sequence[Example], folders: Sequence[Path]) -> Scored:

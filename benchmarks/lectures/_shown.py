@@ -6,7 +6,7 @@
 import base64
 import io
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -29,15 +29,20 @@ class Shown(NamedTuple):
 
 def save_shown(results: Path, name: str, case: str, shown: Sequence[Shown]) -> None:
     """Write the traces of a case; the file keeps its other cases."""
-    path = results / f"shown/{name}.json"
-    found = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    found[case] = [
+    traces = [
         {"caption": one.caption, "trace": _data(one.trace)}
         | ({} if one.image is None else {"image": _png(one.image)})
         for one in shown
     ]
+    save_entries(results / f"shown/{name}.json", {case: traces})
+
+
+def save_entries(path: Path, entries: Mapping[str, object]) -> None:
+    """Write the entries of some cases into a JSON file; the file keeps its other entries."""
+    found = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(found, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+    text = json.dumps({**found, **entries}, ensure_ascii=False, indent=1)
+    path.write_text(text + "\n", encoding="utf-8")
 
 
 def _png(image: UInt8[np.ndarray, "h w 3"]) -> str:

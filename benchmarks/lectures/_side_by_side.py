@@ -24,8 +24,8 @@ from foveal.tasks import Transduction
 from recipes import ja_en, side_by_side
 
 from ..records._fitting import COST, Cost, folder_of
-from ..results import Results, Row, digests
-from ._comparison import UNIT, spec_of
+from ..results import Row, digests
+from ._comparison import UNIT, spec_of, update
 from ._shown import Shown, save_shown
 
 NAME = "side_by_side"
@@ -43,7 +43,7 @@ class Pair(NamedTuple):
 
 
 def score(cases: Sequence[str], seeds: Sequence[int], runs: Path, results: Path) -> None:
-    """Write both files for the cases that were fitted."""
+    """Update the figures of the cases that were fitted, and the pictures if all cases were."""
     seed, pairs = seeds[0], gold_pairs()
     folders = {case: folder_of(runs, NAME, case, seed) for case in cases}
     fitted = {case: folder for case, folder in folders.items() if (folder / COST).exists()}
@@ -65,9 +65,10 @@ def score(cases: Sequence[str], seeds: Sequence[int], runs: Path, results: Path)
             rows.append(Row(name=f"{title}: {name}", value=value, unit=unit, seeds=(seed,)))
         specs[title] = spec_of(side_by_side.recipe(case))
         print(title, found.aer.value, bleu, flush=True)
-    made = Results.here(f"python -m benchmarks.lectures score {NAME}")
     data = digests([ja_en.DATA / file for file in _FILES], ja_en.DATA)
-    replace(made.with_rows(rows), data=data, spec=specs).save(results / f"{NAME}.json")
+    update(results / f"{NAME}.json", NAME, rows, data=data, spec=specs)
+    if tasks.keys() != _TITLES.keys():
+        return
     shown = [
         each for pair in _chosen(pairs, next(iter(tasks.values()))) for each in _shown(pair, tasks)
     ]

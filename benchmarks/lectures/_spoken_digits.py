@@ -18,7 +18,7 @@ from foveal.datasets import data_folder
 from foveal.tasks import AbstractTask, Transcription
 from recipes import spoken_digits
 
-from ..records._fitting import Cost, fitted
+from ..records._fitting import Cost, fitted_seeds
 from ..results import Row, folder_digests
 from ._comparison import mean_row, spec_of, update
 
@@ -28,13 +28,13 @@ WITHIN = 20, 50  # milliseconds, as in scores of phone boundaries
 
 
 def score(cases: Sequence[str], seeds: Sequence[int], runs: Path, results: Path) -> None:
-    """Write results/spoken_digits.json for the cases that were fitted with all seeds."""
+    """Update results/spoken_digits.json with the cases that were fitted, each with its fitted seeds."""
     rows, specs = list[Row](), dict[str, object]()
     for case in cases:
-        folders = fitted(runs, NAME, case, seeds)
+        folders = fitted_seeds(runs, NAME, case, seeds)
         if folders:
             specs[case] = spec_of(spoken_digits.recipe(case))
-            rows += _rows(case, folders, seeds)
+            rows += _rows(case, tuple(folders.values()), tuple(folders))
     root = data_folder()
     folders = [root / "audio_digits" / corpus for corpus in ("audiomnist", "fsdd")]
     data = folder_digests(folders, "*.flac", root)

@@ -29,9 +29,9 @@ from foveal.training import read_log
 from recipes import ja_en, segment_translation
 
 from ..records._fitting import Cost, fitted
-from ..results import Results, Row, digests
+from ..results import Row, digests
 from ._by_length import Written, length_rows
-from ._comparison import UNIT, difference_rows, mean_row, spec_of
+from ._comparison import UNIT, difference_rows, mean_row, spec_of, update
 from ._segmentation import (
     boundary_scores,
     chosen_boundaries,
@@ -45,6 +45,7 @@ from ._segmentation import (
 from ._shown import Shown, save_shown
 
 NAME = "segment_translation"
+PACKAGES = ("foveal-native",)  # their versions are in the results
 FOUND = "segments_found"
 # Pairs of attentions, of which the second should be better, and its gain in BLEU in Kim et al. 2017, table 2,
 # on characters of another corpus.
@@ -69,7 +70,7 @@ class Scored(NamedTuple):
 
 
 def score(cases: Sequence[str], seeds: Sequence[int], runs: Path, results: Path) -> None:
-    """Write all files in full."""
+    """Update all files with the cases that were fitted with all seeds."""
     scored, found = dict[str, Scored](), list[Row]()
     examples, dev = (list[Example](ja_en.part(name)) for name in ("test", "dev"))
     for case in cases:
@@ -97,32 +98,33 @@ def score(cases: Sequence[str], seeds: Sequence[int], runs: Path, results: Path)
             found += _found(attention, tasks, traces, examples, dev, seeds)
             if case == SHOWN:
                 save_shown(results, NAME, case, [*_shown(examples, traces[0])])
-    made = Results.here(f"python -m benchmarks.lectures score {NAME}", packages=["foveal-native"])
     files = [path for name in ("train", "dev", "test") for path in ja_en.files(name)]
-    made = replace(made, data=digests(files, ja_en.DATA))
+    data = digests(files, ja_en.DATA)
     for source in ja_en.SOURCES:
         own = {case: one for case, one in scored.items() if case.startswith(source)}
         if own:
-            _save(source, own, seeds, made, results)
+            _save(source, own, seeds, data, results)
     if found:
-        made.with_rows([*found, *_baselines(examples, dev)]).save(results / f"{FOUND}.json")
+        found += _baselines(examples, dev)
+        update(results / f"{FOUND}.json", NAME, found, data=data, packages=PACKAGES)
 
 
 def _save(
     source: str,
     scored: Mapping[str, Scored],
     seeds: Sequence[int],
-    made: Results,
+    data: Mapping[str, str],
     results: Path,
 ) -> None:
-    """Write the files of one source."""
+    """Update the files of one source."""
     rows = [row for case in scored for row in _rows(case, scored[case], seeds)]
     rows += _differences(source, scored, seeds)
     specs = {case: spec_of(segment_translation.recipe(case)) for case in scored}
     out = results / f"translation_{source}.json"
-    replace(made.with_rows(rows), spec=specs).save(out)
+    update(out, NAME, rows, data=data, spec=specs, packages=PACKAGES)
     by_length = _by_length(source, scored, seeds)
-    made.with_rows(by_length).save(out.with_stem(f"{out.stem}_by_length"))
+    path = out.with_stem(f"{out.stem}_by_length")
+    update(path, NAME, by_length, data=data, packages=PACKAGES)
     learning = (
         mean_row(
             f"{number + 1}/{PARTS} of the updates: {case.partition('_')[2]}",
@@ -133,7 +135,8 @@ def _save(
         for number in range(PARTS)
         for case, one in scored.items()
     )
-    made.with_rows(learning).save(out.with_stem(f"{out.stem}_learning"))
+    path = out.with_stem(f"{out.stem}_learning")
+    update(path, NAME, learning, data=data, packages=PACKAGES)
 
 
 def _task(folder: Path) -> Transduction:

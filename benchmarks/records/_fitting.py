@@ -44,6 +44,12 @@ def fitted(runs: Path, recipe: str, case: str, seeds: Sequence[int]) -> list[Pat
     return folders if all((folder / COST).exists() for folder in folders) else []
 
 
+def fitted_seeds(runs: Path, recipe: str, case: str, seeds: Sequence[int]) -> dict[int, Path]:
+    """Return the folder of each of the seeds that a case was fitted with."""
+    folders = {seed: folder_of(runs, recipe, case, seed) for seed in seeds}
+    return {seed: folder for seed, folder in folders.items() if (folder / COST).exists()}
+
+
 def fit_case(run: Run, seed: int, folder: Path) -> None:
     """Fit a run, unless the folder already has it. The run gets no test examples; only scoring reads them."""
     if (folder / COST).exists():

@@ -63,6 +63,11 @@ def test_dialogs_are_fitted_and_scored(folder: Path) -> None:
     parts = [rows[f"facts, two levels with attention: k = {k}"].value for k in range(1, 6)]
     assert rows["facts, two levels with attention: right"].value == pytest.approx(sum(parts) / 5)
     assert "facts, flat: right" not in rows
+    again = ["--cases", "sgd_last", "--seeds", "2", "1", "--results", str(folder / "results")]
+    main(["score", "dialog", "--runs", str(folder / "runs"), *again])  # seed 2 was not fitted
+    results = Results.load(folder / "results/dialog.json")
+    assert {row.name: row.seeds for row in results.rows} == dict.fromkeys(rows, (1,))
+    assert results.spec.keys() == set(cases)
     shown = json.loads((folder / "results/shown/dialog.json").read_text(encoding="utf-8"))
     assert shown["film_levels_attention"][0]["trace"]["layout"]["kind"] == "sentences"
 

@@ -94,6 +94,17 @@ def test_programs_are_fitted_scored_and_shown(
     for each in shown:
         assert each["expected"] == f"{run_program(each['program'].replace(';', chr(10)))}."
 
+    kept = "scrambled, LSTM with attention, combined"
+    assert [list(each["outputs"]) for each in shown] == [[name, kept]] * len(shown)
+    # The second seed was not fitted.
+    again = ["--cases", "attention_naive", "--seeds", "1", "2", "--results", str(tmp_path)]
+    main(["score", "execute", "--runs", str(tmp_path), *again])
+    results = Results.load(tmp_path / "execute.json")
+    assert {row.name for row in results.rows} == rows.keys()
+    assert {row.seeds for row in results.rows} == {(1,)}
+    assert results.spec.keys() == {"attention_naive", "scrambled_combined"}
+    assert json.loads((tmp_path / "predictions/execute.json").read_text()) == shown
+
     monkeypatch.syspath_prepend(str(ROOT / "scripts"))
     module = import_module("docs_predictions")
     monkeypatch.setattr(module, "RESULTS", tmp_path)

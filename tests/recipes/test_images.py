@@ -118,11 +118,12 @@ def test_other_cases_stay_if_nothing_changed(few: Path, monkeypatch: pytest.Monk
     alone = Results.load(path)
     command = ["scene_captions", "--runs", str(few / "runs"), "--cases", "soft"]
     main(["fit", *command])
-    scoring = ["score", *command, "--results", str(few / "results")]
-    main(scoring)
+    scoring = ["score", *command, "--results", str(few / "results"), "--seeds", "1", "2"]
+    main(scoring)  # seed 2 was not fitted
     both = Results.load(path)
     assert both.rows[: len(alone.rows)] == alone.rows
     assert any(row.name == "soft: exact_match" for row in both.rows)
+    assert {row.seeds for row in both.rows} == {(1,)}
     assert both.spec == {**alone.spec, "soft": both.spec["soft"]}
     # The stored run of `none` no longer matches its recipe.
     monkeypatch.setattr(scene_captions, "SIDE", 40)

@@ -99,6 +99,14 @@ def test_language_models_with_self_attention_are_fitted_and_scored(
     assert found[f"data of lstm, {17 * 19}: bits per character"] > 0
     texts = json.loads((folder / "texts/self_attention_lm.json").read_text(encoding="utf-8"))
     assert [each["temperature"] for each in texts["characters_transformer"]] == [0.3, 0.7, 1.0]
+    again = ["--cases", "data_lstm_2", "--runs", str(folder), "--results", str(folder)]
+    main(["score", "self_attention_lm", *again])
+    results = Results.load(folder / "self_attention_lm.json")
+    assert {row.name for row in results.rows} == found.keys()
+    assert results.spec.keys() == set(cases)
+    assert (
+        json.loads((folder / "texts/self_attention_lm.json").read_text(encoding="utf-8")) == texts
+    )
     heads = json.loads((folder / "shown/self_attention_lm.json").read_text(encoding="utf-8"))
     assert len(heads["characters_transformer"]) == 2 * 4
 
