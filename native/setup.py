@@ -1,9 +1,10 @@
 """Build the kernels: one extension on Python's limited API and torch's stable ABI."""
 
 import platform
+from pathlib import Path
 
 from setuptools import setup
-from torch.utils.cpp_extension import BuildExtension, CppExtension
+from torch.utils.cpp_extension import BuildExtension, CppExtension, include_paths
 
 SOURCES = (
     "module",
@@ -22,6 +23,8 @@ SOURCES = (
     "kernels_avx512",
 )
 X86 = platform.machine().lower() in ("x86_64", "amd64")
+# Messages of failed checks contain names of source files. Without their folders, every build has the same bytes.
+FOLDERS = (str(Path(__file__).resolve().parent), *include_paths())
 
 setup(
     ext_modules=[
@@ -37,6 +40,7 @@ setup(
                 "-fno-strict-aliasing",  # lanes are read as arrays of numbers
                 "-Wno-psabi",  # wide registers never cross a library's border
                 "-fvisibility=hidden",
+                *(f"-ffile-prefix-map={folder}=." for folder in FOLDERS),
                 "-DTORCH_TARGET_VERSION=0x020a000000000000",  # loads on torch 2.10 and later
                 *(["-DFOVEAL_X86"] if X86 else []),
             ],
