@@ -351,6 +351,20 @@ FOVEAL_INLINE Lanes<T> log(const Lanes<T>& x) {
   return out;
 }
 
+// Lane l takes lane index[l] of the registers `a` and `b`, one after the other. `index` must be a constant after
+// inlining. Clang has no such builtin for an index in a variable, and finds the instruction in the loop.
+template <class Register, class Index>
+FOVEAL_INLINE Register shuffle(const Register& a, const Register& b, const Index& index) {
+#if defined(__clang__)
+  constexpr int width = sizeof(Register) / sizeof(a[0]);
+  Register out{};
+  for (int l = 0; l < width; ++l) out[l] = index[l] < width ? a[index[l]] : b[index[l] - width];
+  return out;
+#else
+  return __builtin_shuffle(a, b, index);
+#endif
+}
+
 // Lane l takes the value of lane l - 1, the first lane takes `before`.
 template <class T>
 FOVEAL_INLINE Lanes<T> shift_in(const Lanes<T>& x, T before) {
@@ -359,7 +373,7 @@ FOVEAL_INLINE Lanes<T> shift_in(const Lanes<T>& x, T before) {
   typename Lanes<T>::Register previous = typename Lanes<T>::Register{} + before;
   Lanes<T> out;
   for (int p = 0; p < Lanes<T>::parts; ++p) {
-    out.part[p] = __builtin_shuffle(previous, x.part[p], index);
+    out.part[p] = shuffle(previous, x.part[p], index);
     previous = x.part[p];
   }
   return out;
@@ -373,7 +387,7 @@ FOVEAL_INLINE Lanes<T> shift_out(const Lanes<T>& x, T after) {
   typename Lanes<T>::Register next = typename Lanes<T>::Register{} + after;
   Lanes<T> out;
   for (int p = Lanes<T>::parts - 1; p >= 0; --p) {
-    out.part[p] = __builtin_shuffle(x.part[p], next, index);
+    out.part[p] = shuffle(x.part[p], next, index);
     next = x.part[p];
   }
   return out;

@@ -22,8 +22,11 @@ namespace spanning {
 template <class Number>
 void push_factors(const Sentence& sentence, const Square<Number>& moves, const Factors<Number>& factors,
                   const Factors<Number>& changes) {
-  const auto& [hangs, picks, totals, is_open] = factors;
-  const auto& [on_hangs, on_picks, on_totals, unused] = changes;
+  // Names instead of structured bindings, which a lambda may not capture in C++17.
+  const auto &hangs = factors.hangs, &picks = factors.picks;
+  const auto &totals = factors.totals, &on_totals = changes.totals;
+  const auto &on_hangs = changes.hangs, &on_picks = changes.picks;
+  const auto& is_open = factors.is_open;
   const int64_t size = sentence.size(), roots = sentence.roots(), stride = sentence.stride();
   const int64_t counted = sentence.first_counted();
   // Adds to rows first .. last - 1 the detours by the words from `from` up to `to`.

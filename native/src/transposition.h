@@ -19,8 +19,8 @@ FOVEAL_INLINE void swap_blocks(typename Lanes<T>::Register* rows) {
   for (int r = 0; r < width; ++r) {
     if (r & apart) continue;
     const auto a = rows[r], b = rows[r + apart];
-    rows[r] = __builtin_shuffle(a, b, upper);
-    rows[r + apart] = __builtin_shuffle(a, b, lower);
+    rows[r] = shuffle(a, b, upper);
+    rows[r + apart] = shuffle(a, b, lower);
   }
 }
 
