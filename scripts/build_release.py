@@ -2,6 +2,7 @@
 
     python scripts/build_release.py dist                        everything
     python scripts/build_release.py dist --only foveal          one project
+    python scripts/build_release.py dist --without-kernels      no wheel of foveal-native, which needs a compiler
     python scripts/build_release.py dist --twice                build again in another folder; the bytes must be equal
 
 The build reads a copy of the commit, so files that are not committed cannot get into a release. All times in the
@@ -45,17 +46,21 @@ PROJECTS = (
     Project("foveal-triton", "gpu"),
     Project("foveal-runtime", "runtimes/python", has_source=False),  # its source is foveal/runtime
 )
+KERNELS = "foveal-native"
 NPM = Project("npm", "runtimes/js", has_source=False)
 NAMES = tuple(project.name for project in (*PROJECTS, NPM))
 
 
-def build_release(commit: str, names: Sequence[str], into: Path) -> None:
+def build_release(
+    commit: str, into: Path, *, names: Sequence[str] = NAMES, kernels: bool = True
+) -> None:
     """Build projects of a commit.
 
     Args:
         commit: The commit to build.
-        names: Names of projects.
         into: The folder for the files.
+        names: Names of projects.
+        kernels: Build the wheel of foveal-native.
     """
     into.mkdir(parents=True, exist_ok=True)
     environment = os.environ | {"SOURCE_DATE_EPOCH": str(time_of(commit))}
@@ -68,10 +73,25 @@ def build_release(commit: str, names: Sequence[str], into: Path) -> None:
                 words = ["npm", "pack", "--silent", "--pack-destination", str(into.resolve())]
                 run(words, tree / project.folder, environment)
                 continue
-            tool = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--no-build-isolation"]
-            run([*tool, "-w", str(into.resolve()), "."], tree / project.folder, environment)
+            if kernels or project.name != KERNELS:
+                words = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps"]
+                words += ["--no-build-isolation", "-w", str(into.resolve()), "."]
+                run(words, tree / project.folder, environment)
             if project.has_source:
                 build_source(tree / project.folder, into, environment)
+
+
+def build_twice(
+    commit: str, into: Path, *, names: Sequence[str] = NAMES, kernels: bool = True
+) -> None:
+    """Build as `build_release`, twice in folders with different names, and exit if the bytes differ."""
+    build_release(commit, into, names=names, kernels=kernels)
+    with TemporaryDirectory() as again:
+        build_release(commit, Path(again), names=names, kernels=kernels)
+        different = differing(into, Path(again))
+    if different:
+        sys.exit(f"two builds differ: {', '.join(different)}")
+    print(f"two builds have the same bytes: {len(digests(into))} files")
 
 
 def build_source(project: Path, into: Path, environment: dict[str, str]) -> None:
@@ -116,8 +136,19 @@ def time_of(commit: str) -> int:
 
 
 def run(words: Sequence[str], folder: Path, environment: dict[str, str]) -> None:
-    """Run a program, which must succeed."""
-    subprocess.run(words, cwd=folder, env=environment, umask=_UMASK, check=True)
+    """Run a program, which must succeed; its output is printed only if it fails."""
+    done = subprocess.run(
+        words,
+        cwd=folder,
+        env=environment,
+        umask=_UMASK,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    if done.returncode != 0:
+        sys.exit(f"failed: {' '.join(words)}\n{done.stdout}")
 
 
 def digests(folder: Path) -> dict[str, str]:
@@ -146,17 +177,12 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--commit", default="HEAD")
     parser.add_argument("--only", nargs="+", choices=NAMES, default=NAMES)
+    parser.add_argument("--without-kernels", action="store_true")
     parser.add_argument("--twice", action="store_true")
-    arguments = parser.parse_args()
-    build_release(arguments.commit, arguments.only, arguments.folder)
-    if arguments.twice:
-        with TemporaryDirectory() as again:
-            build_release(arguments.commit, arguments.only, Path(again))
-            names = differing(arguments.folder, Path(again))
-        if names:
-            sys.exit(f"two builds differ: {', '.join(names)}")
-        print(f"two builds have the same bytes: {len(digests(arguments.folder))} files")
-    write_sums(arguments.folder)
+    given = parser.parse_args()
+    build = build_twice if given.twice else build_release
+    build(given.commit, given.folder, names=given.only, kernels=not given.without_kernels)
+    write_sums(given.folder)
 
 
 if __name__ == "__main__":
