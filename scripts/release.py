@@ -100,6 +100,7 @@ def main() -> None:
     if arguments.tag and arguments.quick:
         parser.error("--tag needs all steps: leave out --quick")
 
+    commit = git("rev-parse", "HEAD")  # later commits change nothing
     step("version, changelog and checkout")
     version = check_state(tag=arguments.tag)
     step("dependencies: versions, advisories, licenses")
@@ -109,16 +110,16 @@ def main() -> None:
     step("files, built twice")
     if arguments.folder.exists():
         shutil.rmtree(arguments.folder)
-    build_twice("HEAD", arguments.folder, kernels=not arguments.quick)
+    build_twice(commit, arguments.folder, kernels=not arguments.quick)
     check_metadata(arguments.folder, version)
     step("bill of materials and checksums")
-    print(write_bill(arguments.folder, "HEAD").name)
+    print(write_bill(arguments.folder, commit).name)
     write_sums(arguments.folder)
     if not arguments.quick:
         step("wheels in empty environments, and the first pages from them")
         script("check_release.py", str(arguments.folder))
     if arguments.tag:
-        git("tag", "--annotate", f"v{version}", "--message", f"Foveal {version}")
+        git("tag", "--annotate", f"v{version}", commit, "--message", f"Foveal {version}")
         print(f"\nTag v{version} is made. To publish: git push origin v{version}")
     else:
         print("\nThe rehearsal is complete. Nothing was published or tagged.")
