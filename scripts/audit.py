@@ -158,7 +158,7 @@ def table(audited: Sequence[Audited]) -> str:
             *lines,
             "",
             f"{len(audited)} packages, {number} advisories known on {advisories_read()}, {affecting or 'none'} affecting.",
-            *(f"{name}: {EXCEPTIONS[name]}." for name in EXCEPTIONS),
+            *(f"{one.name}: {EXCEPTIONS[one.name]}." for one in audited if one.name in EXCEPTIONS),
         ]
     )
 
@@ -167,7 +167,7 @@ def main() -> None:
     """Print the packages and their problems."""
     audited = audit()
     print(table(audited))
-    sys.exit("\n".join(fault for one in audited for fault in one.faults))
+    sys.exit("\n".join(fault for one in audited for fault in one.faults) or 0)
 
 
 if __name__ == "__main__":

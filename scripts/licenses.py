@@ -147,7 +147,7 @@ def main() -> None:
     """Print the licenses and the problems."""
     found = licenses()
     print(table(found))
-    sys.exit("\n".join(fault for one in found for fault in one.faults))
+    sys.exit("\n".join(fault for one in found for fault in one.faults) or 0)
 
 
 if __name__ == "__main__":

