@@ -3,6 +3,7 @@
     <!-- results: structures -->             the table of results/structures.json
     <!-- results: serving, capacity -->      its rows whose names begin so
     <!-- audit -->                           what the server pulls in, by scripts/audit.py
+    <!-- licenses -->                        licenses of all packages, by scripts/licenses.py
     <!-- exports: foveal.bundles -->         the reference of all names the package exports
     <!-- exports: foveal.data; tsv, csv -->  of some names; the groups of a page must have all names
     <!-- record: g2p_low -->                 scores and costs of a recipe, by scripts/docs_records.py
@@ -45,6 +46,7 @@ RESULTS_MARKER = re.compile(
     r"^<!-- results: ([a-z0-9_-]+)(?:, ([a-z0-9 (),]+))? -->$", re.MULTILINE
 )
 AUDIT_MARKER = re.compile(r"^<!-- audit -->$", re.MULTILINE)
+LICENSES_MARKER = re.compile(r"^<!-- licenses -->$", re.MULTILINE)
 PICTURE_MARKER = re.compile(r"^<!-- picture: ([a-z0-9_]+) -->$", re.MULTILINE)
 RECORD_MARKER = re.compile(
     r"^<!-- (record|slices|mistakes): ([a-z0-9_]+)((?:; [^;>]+)*) -->$", re.MULTILINE
@@ -75,6 +77,7 @@ from docs_scored import scored_only  # noqa: E402
 from docs_shown import shown, shown_drawings  # noqa: E402
 from docs_units import UNITS, unit_captions  # noqa: E402
 from docs_views import CAPTIONS, GALLERY_VIEWS, PAGES  # noqa: E402
+from licenses import licenses, table as licenses_table  # noqa: E402
 
 log = logging.getLogger("mkdocs.hooks.results")
 
@@ -291,6 +294,14 @@ def audited_packages() -> str:
     return audit_table(audited)
 
 
+def locked_licenses() -> str:
+    """Return the licenses of all locked packages, with a warning for every problem."""
+    found = licenses()
+    for fault in (fault for one in found for fault in one.faults):
+        log.warning("%s", fault)
+    return licenses_table(found)
+
+
 def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
     """Called by mkdocs for every page: replace each marker."""
     source = page.file.src_uri
@@ -304,6 +315,7 @@ def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
     )
     markdown = GPU_MARKER.sub(lambda match: gpu_table(match[1], ROOT / "results"), markdown)
     markdown = AUDIT_MARKER.sub(lambda _: audited_packages(), markdown)
+    markdown = LICENSES_MARKER.sub(lambda _: locked_licenses(), markdown)
     markdown = PICTURE_MARKER.sub(lambda match: picture(match[1], source), markdown)
     markdown = SHOWN_MARKER.sub(lambda match: shown_part(match[1], match[2], source), markdown)
     markdown = PREDICTIONS_MARKER.sub(
