@@ -112,13 +112,16 @@ def _cpu_seconds() -> float:
 
 def write_index(dist: Path, folder: Path) -> None:
     """Write a package index (PEP 503) of the wheels of a release."""
-    sums = digests(dist)
-    for wheel in dist.glob("*.whl"):
-        name = parse_wheel_filename(wheel.name)[0]
-        page = folder / name / "index.html"
-        page.parent.mkdir(parents=True)
-        link = f"{wheel.resolve().as_uri()}#sha256={sums[wheel.name]}"
-        page.write_text(f'<!doctype html><a href="{link}">{wheel.name}</a>\n', encoding="utf-8")
+    links: dict[str, list[str]] = {}  # by project: the kernels have a wheel for each platform
+    for name, digest in digests(dist).items():
+        if name.endswith(".whl"):
+            address = f"{(dist / name).resolve().as_uri()}#sha256={digest}"
+            link = f'<a href="{address}">{name}</a>\n'
+            links.setdefault(parse_wheel_filename(name)[0], []).append(link)
+    for project, lines in links.items():
+        (folder / project).mkdir(parents=True)
+        page = f"<!doctype html>\n{''.join(lines)}"
+        (folder / project / "index.html").write_text(page, encoding="utf-8")
 
 
 def check_origins(installed: Sequence[Mapping[str, Any]], dist: Path) -> None:

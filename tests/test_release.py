@@ -115,7 +115,12 @@ def test_a_package_from_another_index_is_refused(tmp_path: Path) -> None:
     module = script("check_release")
     wheel = tmp_path / "foveal-0.1.0-py3-none-any.whl"
     wheel.write_bytes(b"ours")
+    platforms = ("manylinux_2_28_x86_64", "macosx_11_0_arm64")
+    for platform in platforms:
+        (tmp_path / f"foveal_native-0.1.0-cp311-abi3-{platform}.whl").touch()
     module.write_index(tmp_path, tmp_path / "index")
+    kernels = (tmp_path / "index/foveal-native/index.html").read_text("utf-8")
+    assert all(platform in kernels for platform in platforms)
     digest = hashlib.sha256(b"ours").hexdigest()
     page = (tmp_path / "index/foveal/index.html").read_text("utf-8")
     assert f"{wheel.as_uri()}#sha256={digest}" in page
