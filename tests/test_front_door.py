@@ -17,7 +17,7 @@ from foveal.data import Example, JsonLines
 from foveal.errors import CheckpointError, DataError, SpecError
 from foveal.models import SegmentSpec
 from foveal.planning._choices import load_plan
-from foveal.tasks import Prediction, TransductionSpec
+from foveal.tasks import Prediction, Transduction, TransductionSpec
 
 pytestmark = pytest.mark.slow
 
@@ -140,6 +140,15 @@ def test_a_wrong_setting_is_refused_before_training(
     with pytest.raises(error, match=said):
         foveal.fit(RECORDS, out=tmp_path / "run", quiet=True, **given)
     assert not (tmp_path / "run").exists()
+
+
+def test_an_attention_is_that_of_the_chosen_task() -> None:
+    labels = [(f"{a} {b}", str((a + b) % 3)) for a in range(6) for b in range(6)]
+    assert foveal.fit(labels, steps=1, threads=1, quiet=True).spec.kind == "classification"
+    chosen = {"attention": "segment", "task": "transduction"}
+    task = foveal.fit(labels, steps=1, **chosen, **SMALL)
+    assert isinstance(task, Transduction)
+    assert isinstance(task.spec.model.decoder.attention, SegmentSpec)
 
 
 def test_it_says_what_it_does_unless_quiet(capfd: pytest.CaptureFixture[str]) -> None:

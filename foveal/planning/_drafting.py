@@ -35,6 +35,8 @@ from ._signs import working
 
 _TRAIN = "train."
 _LONGEST_VALUE = 40  # characters that are printed
+# Settings that replace the part with the attention, by all of their names.
+_AROUND_ATTENTION = ("task", "task.model", "model", "task.model.decoder", "decoder")
 _FEW = 20  # training examples; with fewer, a model can only memorize them
 
 
@@ -47,9 +49,10 @@ def given_settings(
     threads: int | None,
 ) -> list[str]:
     """Return all settings of the command. The short forms are expanded and come first, because `--set` may refer to
-    the chosen attention.
+    the chosen attention; only a task, a model or a decoder comes before its attention.
     """
-    given = list[str]()
+    given = [text for text in texts if text.partition("=")[0] in _AROUND_ATTENTION]
+    texts = [text for text in texts if text not in given]
     if attention is not None:
         given.append(f"task.model.decoder.attention={attention}")
     if minutes is not None:
