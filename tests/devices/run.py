@@ -1,4 +1,8 @@
-"""Run the tests of `pretended` in a process in which a CUDA device seems to exist: python -m tests.devices.run [ARGUMENTS]"""
+"""Run tests of `pretended` in a process in which a CUDA device seems to exist.
+
+python -m tests.devices.run                     all
+python -m tests.devices.run test_tasks.py -x    of one file, with arguments for pytest
+"""
 
 import sys
 from pathlib import Path
@@ -15,8 +19,10 @@ def main() -> int:
     import torch  # noqa: PLC0415
 
     torch.set_num_threads(1)
-    options = ["-q", "-o", "addopts=--import-mode=importlib", *sys.argv[1:]]
-    return int(pytest.main([*options, str(PRETENDED)]))
+    files = [str(PRETENDED / each) for each in sys.argv[1:] if each.endswith(".py")]
+    options = [each for each in sys.argv[1:] if not each.endswith(".py")]
+    plain = ["-q", "-o", "addopts=--import-mode=importlib"]
+    return int(pytest.main([*plain, *options, *(files or [str(PRETENDED)])]))
 
 
 if __name__ == "__main__":

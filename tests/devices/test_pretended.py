@@ -1,4 +1,4 @@
-"""Run tests/devices/pretended in a process of its own, in which a CUDA device seems to exist."""
+"""Run each file of tests/devices/pretended in its own process, in which a CUDA device seems to exist."""
 
 import shutil
 import subprocess
@@ -10,13 +10,15 @@ import pytest
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).resolve().parents[2]
+FILES = sorted(path.name for path in Path(__file__).with_name("pretended").glob("test_*.py"))
 
 
 @pytest.mark.timeout(900)  # on a busy machine
 @pytest.mark.skipif(shutil.which("c++") is None, reason="the guards of the device need a compiler")
-def test_everything_runs_on_a_pretended_device() -> None:
+@pytest.mark.parametrize("file", FILES)
+def test_runs_on_a_pretended_device(file: str) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "tests.devices.run", "--tb=short"],
+        [sys.executable, "-m", "tests.devices.run", file, "--tb=short"],
         cwd=ROOT,
         capture_output=True,
         text=True,
