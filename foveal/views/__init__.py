@@ -10,6 +10,7 @@ from ._beam import beam_tree as beam_tree
 from ._chain import chain as chain
 from ._colored_text import colored_text as colored_text
 from ._curves import Series as Series, curves as curves
+from ._grid import grid as grid
 from ._heatmap import heatmap as heatmap
 from ._overlay import overlay as overlay
 from ._page import Section as Section, page as page

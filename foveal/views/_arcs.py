@@ -13,7 +13,7 @@ from typing import NamedTuple
 from ..attention import AttentionTrace
 from ..errors import ShapeError, ValueRangeError
 from ._ink import check_weights, heading, scale_of
-from ._render import render
+from ._render import render_svg
 from ._text import named, note_width, number, right_to_left, short, width
 
 FONT = 14.0
@@ -182,7 +182,7 @@ def arcs(trace: AttentionTrace, *, title: str | None = None) -> str:
         notes.append("with arrows: the most probable tree")
     right = sum(max(FONT * width(word) + GAP, NARROWEST) for word in labels)
     best = [arc.title for arc in drawn if arc.best]
-    return render(
+    return render_svg(
         "arcs.svg",
         title=heading(trace, title, "Heads of words"),
         description="The most probable tree: " + "; ".join(best[:40]) + "." if best else notes[0],

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from ..errors import ShapeError, ValueRangeError
 from ._ink import MOST_MARKS
-from ._render import render
+from ._render import render_svg
 from ._text import named, note_width, number, short, width
 
 FONT = 13.0
@@ -238,7 +238,7 @@ def beam_tree(hypotheses: Sequence[Hypothesis], *, title: str = "Beam search") -
         notes.append(f"{left_out} more hypotheses are not drawn")
     note = "; ".join(notes)
     best = f"Best: {leaves[0].title}." if leaves else "No hypothesis."
-    return render(
+    return render_svg(
         "beam_tree.svg",
         title=title,
         description=f"{len(hypotheses)} hypotheses. {best}",

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from ..attention import AttentionTrace
 from ._ink import Ink, Scale, check_weights, heading, scale_of, strongest
-from ._render import render
+from ._render import render_svg
 from ._text import named, number, short, width
 
 FONT = 13.0
@@ -115,7 +115,7 @@ def chain(trace: AttentionTrace, *, title: str | None = None) -> str:
         Label(round(left - 8, 1), _place(left, 0, fact)[1] + 4.5, label, named(trace.sources[fact]))
         for fact, label in enumerate(facts)
     ]
-    return render(
+    return render_svg(
         "chain.svg",
         title=heading(trace, title, "Facts read step by step"),
         description=strongest(trace),

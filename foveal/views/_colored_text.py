@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from ..errors import ShapeError, ValueRangeError
 from ._ink import MOST_MARKS
-from ._render import render
+from ._render import render_svg
 from ._text import named, short, width
 
 FONT, MARGIN, LINE = 14.0, 14.0, 24.0
@@ -69,7 +69,7 @@ def colored_text(
     marks = tuple(_marks(tokens, values, top))
     bottom = max((mark.y for mark in marks), default=0.0) + LINE
     ramp = tuple((step - STEPS // 2) / (STEPS // 2) for step in range(STEPS))
-    return render(
+    return render_svg(
         "colored_text.svg",
         title=title,
         description=_extremes(tokens, values),

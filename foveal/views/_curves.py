@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..errors import ShapeError
-from ._render import render
+from ._render import render_svg
 from ._text import named, short, width
 from ._theme import LIGHT
 
@@ -227,7 +227,7 @@ def curves(
         f"{curve.title}: {len(each.points)} points, {curve.last}"
         for curve, each in zip(drawn, series, strict=True)
     )
-    return render(
+    return render_svg(
         "curves.svg",
         title=title,
         description=f"{said}." if said else "No curve.",

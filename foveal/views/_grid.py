@@ -3,6 +3,8 @@
 import re
 from collections.abc import Sequence
 
+from ._render import Drawing
+
 _SIZE = re.compile(r'<svg [^>]*?width="([0-9.]+)" height="([0-9.]+)"')
 _NAMESPACE = "http://www.w3.org/2000/svg"
 
@@ -35,7 +37,7 @@ def grid(drawings: Sequence[str], *, columns: int = 2) -> str:
         top += max(height for _, height in sizes[start : start + columns])
     width = across * min(columns, len(drawings))
     size = f'width="{width:g}" height="{top:g}" viewBox="0 0 {width:g} {top:g}"'
-    return f'<svg xmlns="{_NAMESPACE}" {size}>\n' + "\n".join(placed) + "\n</svg>\n"
+    return Drawing(f'<svg xmlns="{_NAMESPACE}" {size}>\n' + "\n".join(placed) + "\n</svg>\n")
 
 
 def _size(drawing: str) -> tuple[float, float]:

@@ -16,7 +16,7 @@ import numpy as np
 from ..attention import AttentionTrace
 from ._ink import MOST_MARKS, Ink, Scale, check_weights, heading, scale_of, strongest
 from ._png import data_uri, shrunk
-from ._render import render
+from ._render import render_svg
 from ._text import named, note_width, number, right_to_left, short, width
 
 FONT = 13.0
@@ -228,7 +228,7 @@ def heatmap(
     right = copy_left - COPY_GAP + grid.right
     if trace.copied is not None:
         right = max(right, copy_left + COPY_WIDTH + MARGIN)
-    return render(
+    return render_svg(
         "heatmap.svg",
         title=heading(trace, title, "Attention of each output"),
         description=strongest(trace, verb=verb),

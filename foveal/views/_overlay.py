@@ -24,7 +24,7 @@ from ..attention import AttentionTrace
 from ..errors import ShapeError, ValueRangeError
 from ._ink import check_weights, heading, scale_of
 from ._png import data_uri, shrunk
-from ._render import render
+from ._render import render_svg
 from ._text import named, note_width, number, short
 
 MARGIN, GAP = 14.0, 14.0
@@ -258,7 +258,7 @@ def overlay(
     in_a_row = _in_a_row(len(frames) + 1, size[0])
     num_rows = math.ceil((len(frames) + 1) / in_a_row)
     said = "; ".join(f"{frame.title} {frame.most}" for frame in frames[:12])
-    return render(
+    return render_svg(
         "overlay.svg",
         title=heading(trace, title, "Where each output looks"),
         description=f"{len(frames)} outputs over {rows} by {columns} cells. Weights: {said}.",

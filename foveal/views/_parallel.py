@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from ..errors import ShapeError
-from ._render import render
+from ._render import render_svg
 from ._text import bounded, named, short, width
 
 GAP, PLOT_HEIGHT = 112.0, 240.0
@@ -109,7 +109,7 @@ def parallel(
     ]
     longest = max((FONT * width(entry.text) for entry in entries), default=0.0)
     across = 2 * SIDE + GAP * max(len(axes) - 1, 0)
-    return render(
+    return render_svg(
         "parallel.svg",
         title=title,
         description=f"{len(lines)} lines across {len(axes)} axes: "

@@ -27,9 +27,23 @@ def _environment() -> Environment:
     )
 
 
+class Drawing(str):
+    """The text of an SVG picture. A notebook displays the picture."""
+
+    __slots__ = ()
+
+    def _repr_svg_(self) -> str:
+        return str(self)
+
+
 def render(template: str, **values: Any) -> str:
     """Render a template of this package."""
     return _environment().get_template(template).render(values, light=LIGHT, dark=DARK)
+
+
+def render_svg(template: str, **values: Any) -> Drawing:
+    """Render a template of a picture."""
+    return Drawing(render(template, **values))
 
 
 def render_text(source: str, **values: Any) -> str:

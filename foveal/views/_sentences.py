@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeVar
 from ..attention import AttentionTrace, Layout
 from ..errors import ShapeError
 from ._ink import Ink, Scale, check_weights, heading, scale_of, strongest
-from ._render import render
+from ._render import render_svg
 from ._text import named, number, right_to_left, short, width
 
 FONT = 14.0
@@ -187,7 +187,7 @@ def sentences(trace: AttentionTrace, *, title: str | None = None) -> str:
         blocks.append(block)
     if not total:
         y += 24
-    return render(
+    return render_svg(
         "sentences.svg",
         title=heading(trace, title, "Words and sentences read"),
         description=strongest(trace),

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ..errors import ShapeError
-from ._render import render
+from ._render import render_svg
 from ._text import number, short
 
 SIDE = 420.0
@@ -90,7 +90,7 @@ def vector_field(
     frame = Frame(min(values) - gap / 2, max(values) + gap / 2)
     lowest, highest = min(shades), max(shades)
     ticks = [min(values), (min(values) + max(values)) / 2, max(values)]
-    return render(
+    return render_svg(
         "vector_field.svg",
         title=title,
         description=f"{len(points)} arrows and {len(marks)} marked points; {shade_label} from "
