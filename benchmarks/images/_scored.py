@@ -95,7 +95,7 @@ def _with_other_cases(
             f"{path}: the rows of {', '.join(others)} were made before {', '.join(changed)} changed, so they cannot "
             "stand beside new ones. Fit and score those too, or write elsewhere with --results."
         )
-    kept = made.continued_from(path)
+    kept = made.continued_from(path, any_machine=True)
     rows = tuple(row for row in kept.rows if row.name.partition(": ")[0] in others)
     return replace(kept, rows=rows, data={**earlier.data, **made.data}, spec=others)
 
