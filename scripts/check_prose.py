@@ -53,6 +53,7 @@ class Group(NamedTuple):
 
 GROUPS = {
     "first pages": Group(("README.md", "docs/index.md", "docs/first_model.md"), 5.0),
+    "chapters of the course": Group(("course",), 5.0),
     "pages": Group(("README.md", "CONTRIBUTING.md", "docs"), 8.0),
     "docstrings and comments": Group(("foveal",), 10.0),
     "docstrings and help of the command line": Group(("foveal/cli",), 5.0),

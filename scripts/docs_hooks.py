@@ -12,6 +12,7 @@
     <!-- mistakes: g2p_low -->               and its surest mistakes, with heat maps
     <!-- exporting: speed -->               tables of exports, by scripts/docs_exporting.py
     <!-- gpu: compiled -->                  tables of kernels for GPUs, by scripts/docs_gpu.py
+    <!-- chapters -->                       the chapters of the course, whose pages are added to the site
     <!-- shown: entailment sick_tree -->     attention of a case, drawn by scripts/docs_shown.py
     <!-- predictions: execute; LSTM -->      outputs of the cases of a model, by scripts/docs_predictions.py
     <!-- picture: linear_chain -->           a drawing of scripts/docs_pictures.py or docs_views.py
@@ -45,6 +46,7 @@ ROOT = Path(__file__).resolve().parent.parent
 RESULTS_MARKER = re.compile(
     r"^<!-- results: ([a-z0-9_-]+)(?:, ([a-z0-9 (),]+))? -->$", re.MULTILINE
 )
+CHAPTERS_MARKER = re.compile(r"^<!-- chapters -->$", re.MULTILINE)
 AUDIT_MARKER = re.compile(r"^<!-- audit -->$", re.MULTILINE)
 LICENSES_MARKER = re.compile(r"^<!-- licenses -->$", re.MULTILINE)
 PICTURE_MARKER = re.compile(r"^<!-- picture: ([a-z0-9_]+) -->$", re.MULTILINE)
@@ -78,6 +80,8 @@ from docs_shown import shown, shown_drawings  # noqa: E402
 from docs_units import UNITS, unit_captions  # noqa: E402
 from docs_views import CAPTIONS, GALLERY_VIEWS, PAGES  # noqa: E402
 from licenses import licenses, table as licenses_table  # noqa: E402
+
+from course._pages import overview, site_files  # noqa: E402
 
 log = logging.getLogger("mkdocs.hooks.results")
 
@@ -213,6 +217,11 @@ def on_files(files: Any, *, config: Any) -> Any:
         files.append(File.generated(config, f"pictures/{name}.svg", content=draw()))
     for name, draw in PAGES.items():
         files.append(File.generated(config, f"pictures/{name}.html", content=draw()))
+    try:
+        for name, content in site_files():
+            files.append(File.generated(config, name, content=content))
+    except FileNotFoundError as error:
+        log.warning("%s", error)
     return files
 
 
@@ -314,6 +323,7 @@ def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
         lambda match: exporting_table(match[1], ROOT / "results"), markdown
     )
     markdown = GPU_MARKER.sub(lambda match: gpu_table(match[1], ROOT / "results"), markdown)
+    markdown = CHAPTERS_MARKER.sub(lambda _: overview(), markdown)
     markdown = AUDIT_MARKER.sub(lambda _: audited_packages(), markdown)
     markdown = LICENSES_MARKER.sub(lambda _: locked_licenses(), markdown)
     markdown = PICTURE_MARKER.sub(lambda match: picture(match[1], source), markdown)

@@ -22,6 +22,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "scripts"), str(ROOT)]
 from stored_files import Contents, write_or_check  # noqa: E402
 
+from course._chapter import chapters as chapter_files  # noqa: E402
 from foveal.cli._main import COMMANDS  # noqa: E402
 
 DOCS = ROOT / "docs"
@@ -38,7 +39,7 @@ search:
 # The lectures, item by item
 
 Foveal follows five lectures on recurrent networks and attention. This page lists every item of the lectures and the module,
-page, command, recipe or result that covers it.
+page, command, recipe or result that covers it, with the chapter of the [course](course/index.md) that teaches it.
 
 - *covered*: the code does it, and tests or results show it.
 - *partial*: a part of it is missing.
@@ -56,6 +57,7 @@ class Item(NamedTuple):
     place: str  # slide or section
     item: str
     status: str
+    chapter: str = ""  # of the course, which teaches the item: 06
     targets: Sequence[str] = ()
     missing: str = ""  # what is not covered
     note: str = ""  # why there is nothing to build, or a limit of something covered
@@ -135,6 +137,12 @@ def fault_of(target: str) -> str | None:
     return None
 
 
+@cache
+def chapters() -> dict[str, str]:
+    """Return the file names of the chapters of the course by their numbers."""
+    return {path.name[:2]: path.name for path in chapter_files()}
+
+
 def item_faults(item: Item) -> Iterator[str]:
     """Yield the errors of one row."""
     if item.status not in STATUSES:
@@ -149,6 +157,8 @@ def item_faults(item: Item) -> Iterator[str]:
         yield "an item with nothing to build needs the reason as a `note`"
     if "|" in f"{item.place}{item.item}{item.missing}{item.note}":
         yield "a bar ends the cell of a table; write \\mid in a formula"
+    if item.chapter not in chapters():
+        yield f"the chapter of the course is one of {', '.join(chapters())}, got {item.chapter!r}"
     yield from filter(None, map(fault_of, item.targets))
 
 
@@ -167,10 +177,16 @@ def page_of(lectures: Sequence[Lecture]) -> str:
     parts = [HEAD, _summary(lectures)]
     for lecture in lectures:
         rows = [
-            [item.place, item.item, item.status, _coverage(item).replace("\n", "<br>")]
+            [
+                item.place,
+                item.item,
+                f"[{item.chapter}](course/{chapters()[item.chapter]})",
+                item.status,
+                _coverage(item).replace("\n", "<br>"),
+            ]
             for item in lecture.items
         ]
-        header = ("place", "item", "status", "covered by; missing")
+        header = ("place", "item", "chapter", "status", "covered by; missing")
         parts += [f"\n## {lecture.name}\n", _table(header, rows)]
     return "\n".join(parts) + "\n"
 
