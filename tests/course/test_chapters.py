@@ -48,6 +48,7 @@ def test_has_all_parts_of_a_chapter(path: Path) -> None:
     assert len(chapter.questions) == NUM_QUESTIONS
     assert len({question.right for question in chapter.questions}) > 1
     assert all(question.reason for question in chapter.questions)
+    assert not re.findall(r"^[A-Z0-9]+$", chapter.text, re.MULTILINE), "A paragraph is missing."
 
 
 @every_chapter
