@@ -13,6 +13,7 @@ so every attention is score -> distribute -> read. Each package imports only pac
     masking, shapes  masks that are True on real tokens; any leading batch shape
     batch_invariant  operations whose result for a row does not depend on the rest of the batch
     datasets         samples that ship with the package; the public data sets of recipes and examples
+    shelf            trained models that have a name, in installed packages and in a folder of the user
     specs            frozen dataclasses as JSON and as settings
     inference        pure functions on log-potentials, one folder for each structure; C++ kernels if installed
     distributions    values with one set of verbs: log_partition, marginals, argmax, sample, entropy

@@ -25,6 +25,12 @@ HINT = re.compile(r" ?\((?:default: (.+)|(required))\)$")
 EXAMPLES = {
     "demo": ("foveal demo", "foveal demo --minutes 5 --explore"),
     "data": ("foveal data", "foveal data samples pronunciation --out samples"),
+    "models": (
+        "foveal models",
+        "foveal models verify g2p-en",
+        "foveal models add runs/english --name my-english",
+        "foveal models add https://example.org/my-english.zip --sha256 CHECKSUM",
+    ),
     "fit": (
         "foveal fit train.tsv --dev dev.tsv --test test.tsv --out runs/english",
         "foveal fit train.tsv --out runs/small --set encoder.hidden_size=64 --minutes 5",
@@ -41,6 +47,7 @@ EXAMPLES = {
     "predict": (
         "foveal predict runs/english words.txt",
         "foveal predict runs/english words.txt --nbest 5 --format jsonl",
+        "foveal predict g2p-en Reykjavik",
     ),
     "lexicon": (
         "foveal lexicon runs/english words.txt --known known.txt --format sherpa",

@@ -2,7 +2,7 @@
 
     spec.json             the spec of the task, including tokenizers and model
     vocabulary.json       tokens, labels, lengths
-    weights.safetensors   the weights of the model
+    weights.safetensors   the weights of the model, as float32 or, in half of the size, as float16
     calibration.json      the mapping from probabilities to confidence
     manifest.json         size and SHA-256 of the other files
 
@@ -23,8 +23,9 @@ from torch import Tensor
 from .. import __version__
 from ..data.vocabularies._vocabularies import Vocabularies
 from ..devices import resolve_device
-from ..errors import BundleError
+from ..errors import BundleError, ValueRangeError
 from ..metrics._calibration import Calibration
+from ..shelf import model_folder
 from ..specs import to_json
 from ..specs._reading import OutsideError, from_data, parse_json
 from ..tasks._specs import TaskSpec
@@ -54,17 +55,24 @@ def bundle_files(folder: str | Path) -> tuple[Path, ...]:
     return tuple(Path(folder) / name for name in names)
 
 
-def save_bundle(task: AbstractTask[Any], folder: str | Path) -> None:
+def save_bundle(task: AbstractTask[Any], folder: str | Path, *, half: bool = False) -> None:
     """Write a task into a folder, which may contain other files. Saving is atomic: after an interruption at any
     moment, the folder contains either the complete old bundle or the complete new one.
 
     Args:
         task: Task to save.
         folder: Folder of the bundle, which is created if necessary.
+        half: Round the weights to float16, which halves the size. Loading converts them to float32, so the model
+            computes as before, with the rounded weights.
+
+    Raises:
+        ValueRangeError: A weight is too large for float16.
     """
     weights = {
         name: tensor.detach().cpu().contiguous() for name, tensor in task.model.state_dict().items()
     }
+    if half:
+        weights = {name: _rounded(name, tensor) for name, tensor in weights.items()}
     files = {
         _SPEC: to_json(task.spec, TaskSpec).encode(),
         _VOCABULARY: _to_json(task.vocabularies.to_data()),
@@ -81,7 +89,7 @@ def load_bundle(
     """Load and verify the task in a folder. It is in evaluation mode.
 
     Args:
-        folder: Folder of the bundle.
+        folder: Folder of the bundle, or the name of a model on a shelf; see `foveal.shelf`.
         also: Spec classes of user-defined parts, for a model that has some.
         device: The device of the model: auto, cpu, cuda, cuda:N or mps. It may differ from the device of the training.
 
@@ -92,7 +100,7 @@ def load_bundle(
         BundleError: The folder has no bundle, or one that is damaged, malformed, or not finite.
         DeviceError: This machine does not have the device.
     """
-    folder, used = Path(folder), resolve_device(device)
+    folder, used = model_folder(folder), resolve_device(device)
     try:
         task = _load(folder, also)
     except BundleError:
@@ -118,7 +126,7 @@ def _load(folder: Path, also: Sequence[type]) -> AbstractTask[Any]:
     vocabularies = Vocabularies.from_data(_from_json(files, _VOCABULARY))
     calibration = Calibration.from_data(_from_json(files, _CALIBRATION))
     _check_header(folder, files[_WEIGHTS])
-    weights = load(files.pop(_WEIGHTS))
+    weights = _widened(load(files.pop(_WEIGHTS)))
     task: AbstractTask[Any] = outline(lambda: spec.build(vocabularies), len(weights))
     _check_weights(folder, task.model.state_dict(keep_vars=True), weights)
     if _is_complete(task, weights):
@@ -131,6 +139,27 @@ def _load(folder: Path, also: Sequence[type]) -> AbstractTask[Any]:
     task.calibration = calibration
     task.model.eval()
     return task
+
+
+def _rounded(name: str, tensor: Tensor) -> Tensor:
+    """Round float32 weights to float16; other tensors stay as they are."""
+    if tensor.dtype != torch.float32:
+        return tensor
+    small = tensor.half()
+    if not torch.isfinite(small).all():
+        raise ValueRangeError(
+            f"save_bundle: the weights {name} have magnitudes up to {tensor.abs().max():g}, expected at most "
+            f"{torch.finfo(torch.float16).max:g} for float16. Save with half=False."
+        )
+    return small
+
+
+def _widened(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Convert float16 weights to float32, in which all models compute."""
+    return {
+        name: tensor.float() if tensor.dtype == torch.float16 else tensor
+        for name, tensor in weights.items()
+    }
 
 
 def _check_sizes(folder: Path, sizes: Mapping[str, int]) -> None:

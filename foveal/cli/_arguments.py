@@ -7,11 +7,14 @@ value (`--dev FILE ...`), hides defaults that a user cannot type, and joins the 
 import inspect
 import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 from tyro.conf import DisallowNone, arg
 
 from ..errors import ValueRangeError
+from ..shelf import model_folder
+from ..shelf._index import is_name
 
 # Parameter -> placeholder of its value. Other values are shown by their type: INT, FLOAT, {tsv,jsonl}.
 PLACEHOLDERS = {
@@ -33,6 +36,7 @@ PLACEHOLDERS = {
     "key": "FILE",
     "known": "FILE",
     "license_of_weights": "TEXT",
+    "name": "NAME",
     "names": "NAME",
     "others": "MODEL",
     "out": "PATH",
@@ -47,6 +51,7 @@ PLACEHOLDERS = {
     "runs": "MODEL",
     "second": "TEXT",
     "settings_given": "PATH=VALUE",
+    "sha256": "CHECKSUM",
     "start_from": "MODEL",
     "test": "FILE",
     "text": "TEXT",
@@ -55,6 +60,7 @@ PLACEHOLDERS = {
     "unit": "CELL:PART:NUMBER",
     "with_specs": "FILE",
 }
+_MODELS = ("MODEL", "RUN")  # placeholders of folders of models
 _REPEATED = ("over", "settings_given")  # given once for each value
 CONFIGURATION = (DisallowNone,)  # no `--seed None`
 
@@ -73,8 +79,10 @@ def documented(command: Callable[..., None]) -> Callable[..., None]:
     shown = [_shown(each, hints[each.name]) for each in signature.parameters.values()]
 
     def run(*args: Any, **options: Any) -> None:
-        _check_given(signature.bind(*args, **options))
-        command(*args, **options)
+        given = signature.bind(*args, **options)
+        _check_given(given)
+        _find_models(given)
+        command(*given.args, **given.kwargs)
 
     vars(run)["__signature__"] = signature.replace(parameters=shown)
     run.__annotations__ = {each.name: each.annotation for each in shown}
@@ -90,6 +98,28 @@ def _check_given(bound: inspect.BoundArguments) -> None:
             raise ValueRangeError(
                 f"expected at least one {placeholder}, got none. Add --help to see the arguments."
             )
+
+
+def _find_models(bound: inspect.BoundArguments) -> None:
+    """Replace the names of models on a shelf by their folders, in every argument that takes the folder of a model."""
+    for name, value in bound.arguments.items():
+        if PLACEHOLDERS.get(name) in _MODELS:
+            bound.arguments[name] = _found(value)
+
+
+def _found(value: Any) -> Any:
+    match value:
+        case Path():
+            return model_folder(value)
+        case str():
+            served, equals, folder = value.partition("=")  # `foveal serve NAME=MODEL`
+            if not equals:
+                return str(model_folder(value))
+            return f"{served}={model_folder(folder)}" if is_name(served) else value
+        case tuple():
+            return tuple(map(_found, value))
+        case _:
+            return value
 
 
 def _shown(parameter: inspect.Parameter, hint: Any) -> inspect.Parameter:

@@ -14,6 +14,7 @@ from ..inspection import examine
 from ..inspection.doctor._finding import Finding
 from ..inspection.doctor._findings import findings_page
 from ..planning._files import open_for
+from ..shelf._finding import folder_for_pages
 from ..specs._files import specs_in
 from ._threads import use_threads
 
@@ -46,7 +47,7 @@ def command(
     also = specs_in(with_specs)
     examples = list(open_for(run, files, also).source) if files else None
     findings = examine(run, examples, also=also)
-    written = run / PAGE
+    written = folder_for_pages(run) / PAGE
     text = findings_page(f"Diagnosis of {run.name}", findings)
     written.write_text(text, encoding="utf-8")
     if as_json:

@@ -24,7 +24,7 @@ from ..specs import check
 from ..specs._files import specs_in
 from ..tasks import Evaluation
 from ._bars import answering_bar
-from ._models import Loaded, load_models
+from ._loading import Loaded, load_models
 from ._threads import use_threads
 
 _MISTAKES = 5

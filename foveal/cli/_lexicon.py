@@ -17,10 +17,11 @@ from ..data.formats._lexicons import Entry, LexiconFormat, LexiconWriter, Tokens
 from ..errors import SpecError
 from ..serving import Predictor
 from ..serving._engines import Engine
+from ..serving._lexicon_first import own_lexicon
 from ..specs._files import specs_in
 from ..tasks import PredictionSpec, TransductionSpec
 from ._bars import answering_bar
-from ._models import load_predictor
+from ._loading import load_predictor
 from ._speech import explain_engine, explaining
 from ._standard_input import standard_input
 from ._threads import use_threads
@@ -46,7 +47,8 @@ def command(
 ) -> None:
     """Write a pronunciation lexicon for the words of files or, without files, of the standard input.
 
-    Known lexicons come first, and the model pronounces all other words. Each word is written once.
+    Known lexicons come first, then the lexicon of the model if it has one, and the model pronounces all other words.
+    Each word is written once.
 
     Args:
         bundle: The folder of a model that `foveal fit` trained on words and their pronunciations.
@@ -75,7 +77,11 @@ def command(
             f"{bundle}: expected a model that writes a pronunciation for a word, got the task {spec.kind}. Train one "
             f"on a file with two columns: foveal fit words.tsv --out runs/words."
         )
-    lexicon = read_lexicon([str(file) for file in known])
+    own = own_lexicon(bundle)
+    lexicon = {
+        **read_lexicon([] if own is None else [str(own)]),
+        **read_lexicon([str(file) for file in known]),
+    }
     speaker = _Speaker(predictor, spec, lexicon, nbest)
     explain_engine(chosen)
     writer = LexiconWriter(form)

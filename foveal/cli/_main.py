@@ -22,6 +22,7 @@ from ._speech import LEVEL, Level, is_verbose
 COMMANDS = {
     "demo": "train a small model from a sample, print predictions and write a report",
     "data": "list the public data sets and get them, or copy the samples",
+    "models": "list, verify and add pretrained models, which commands accept by name",
     "fit": "train a model from files, or resume an interrupted run",
     "prepare": "tokenize a large corpus once, for fast training",
     "sweep": "train with many settings, and keep the best model",

@@ -10,6 +10,7 @@ path on each line. JSON Lines, stories and lists of images in the format of the 
 training files. Other columns are ignored, so you can also pass a file with targets.
 """
 
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -30,13 +31,14 @@ from ..specs._files import specs_in
 from ..tasks import Prediction, TaskSpec
 from ._bars import answering_bar
 from ._conllu import fill_files
-from ._models import load_predictor
+from ._loading import load_predictor
 from ._speech import explain_engine, note
 from ._standard_input import standard_input
 from ._threads import use_threads
 
 # Lines: enough to fill batches of one length, few enough that the first answers appear soon.
 _AT_ONCE = 4096
+_LIKE_PATH = re.compile(r"[/\\*?\[]|\.\w+$")  # a path, a pattern or an extension
 _COLUMNS = ("source", "rank", "output", "score", "confidence")
 _PICTURES = (
     ".png",
@@ -71,13 +73,14 @@ def command(
     device: str = "auto",
     engine: Engine = "auto",
 ) -> None:
-    """Predict an answer for every line of files or, without files, of the standard input.
+    """Predict an answer for every line of files or, without files, of the standard input, or for texts.
 
     Each output line contains the source, the rank, the output, its score and its confidence.
 
     Args:
         bundle: The folder of a model that `foveal fit` saved.
-        files: Files with one text per line; plain, gzip or zstd. For a model that reads images: image files.
+        files: Files with one text per line; plain, gzip or zstd. For a model that reads images: image files. A name
+            that is no file, has no extension and no slash is itself the text to answer.
         nbest: The number of answers for each line, best first.
         beam_size: The beam size; 1 is greedy search. Defaults to the model's setting, or to nbest.
         no_repeat_ngram: The size of the n-grams that no answer may contain twice; 0 allows repetition. Defaults to
@@ -142,6 +145,10 @@ def _examples_of(
     """
     num_read = 2 if predictor.is_pair or predictor.has_features else 1
     for file in files or (None,):
+        if file is not None and _is_text(file, predictor.spec):
+            note(f"there is no file {file!r}, so this is the text")
+            yield predictor.example(file)
+            continue
         table = None if file is None else open_table(bundle, file, also)
         if file is not None and table is None and not _is_picture(file, predictor.spec):
             records = open_records(bundle, file, also)
@@ -166,6 +173,13 @@ def _lines_of(
         yield file
     else:
         yield from _lines_in(LineReader(file), num_read, skip_header=skip_header)
+
+
+def _is_text(file: str, spec: TaskSpec) -> bool:
+    """Return whether an argument is a text: no file, and without the slash or the extension of a mistyped path."""
+    if spec.inputs.picture or Path(file).exists():
+        return False
+    return not _LIKE_PATH.search(file)
 
 
 def _is_picture(file: str, spec: TaskSpec) -> bool:

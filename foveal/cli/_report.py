@@ -9,6 +9,7 @@ from tyro.conf import Positional
 from ..data import Example
 from ..inspection import report
 from ..planning._files import open_files
+from ..shelf._finding import folder_for_pages
 from ..specs._files import specs_in
 from ._bars import answering_bar
 from ._threads import use_threads
@@ -33,7 +34,8 @@ def command(
     Args:
         run: The folder of a run.
         files: Test files with targets. Defaults to the test or validation files of the run, if they still exist.
-        out: The page to write. Defaults to report.html in the folder of the run.
+        out: The page to write. Defaults to report.html in the folder of the run, or in the current folder for a
+            model of a shelf.
         with_specs: A Python file that defines the parts of the model that are not from foveal, as
             SPECS = (MySpec,). The command runs the file.
         threads: The number of threads that torch uses. Defaults to OMP_NUM_THREADS, or to one per core.
@@ -55,7 +57,7 @@ def write_report(
     """Write the page, with a progress bar on a terminal."""
     with answering_bar(None, is_quiet=is_quiet) as answered:
         text = report(run, examples, answered=answered, also=also)
-    path = run / PAGE if out is None else out
+    path = folder_for_pages(run) / PAGE if out is None else out
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, encoding="utf-8")
     return path

@@ -19,6 +19,7 @@ from pathlib import Path
 from shutil import rmtree
 from typing import Any, NamedTuple
 
+import numpy as np
 from safetensors.numpy import load as load_tensors
 
 from .. import __version__
@@ -178,7 +179,14 @@ def _plain_body(task: AbstractTask[Any], bundle: Path, options: ExportOptions) -
 
 def _weights(bundle: Path) -> Weights:
     file = next(path for path in bundle_files(bundle) if path.suffix == ".safetensors")
-    return Weights(load_tensors(file.read_bytes()))
+    found = load_tensors(file.read_bytes())
+    # A bundle may store float16; models compute in float32.
+    return Weights(
+        {
+            name: one.astype(np.float32) if one.dtype == np.float16 else one
+            for name, one in found.items()
+        }
+    )
 
 
 def _write(folder: Path, files: Mapping[str, bytes], task: str, bundle: Path) -> None:
