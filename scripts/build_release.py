@@ -44,6 +44,7 @@ PROJECTS = (
     Project("foveal", "."),
     Project("foveal-native", "native"),
     Project("foveal-triton", "gpu"),
+    Project("foveal-shelf", "shelf", has_source=False),  # data, which the wheel contains as it is
     Project("foveal-runtime", "runtimes/python", has_source=False),  # its source is foveal/runtime
 )
 KERNELS = "foveal-native"

@@ -2,13 +2,14 @@
 
     python scripts/build_release.py dist && python scripts/check_release.py dist
 
-The environments get foveal, foveal-native, foveal-triton and foveal-runtime from a local package index that contains only
+The environments get foveal, foveal-native, foveal-triton, foveal-shelf and foveal-runtime from a local package index that contains only
 the files of the release, and everything else from pip's usual index, with the versions of constraints.txt. Their PATH
 has no compiler and no git. The script fails if
 
 - installing after torch takes more than a minute of CPU time, or a package of ours comes from another index,
 - a command or a Python block of README.md or docs/first_model.md fails, or prints another text than the page shows,
 - the kernels are not used automatically,
+- a pretrained model is damaged, or does not answer by its name,
 - an exported model gives other answers with foveal-runtime, or with the npm package (if npm is installed).
 """
 
@@ -178,11 +179,14 @@ def check_library(dist: Path, index: Path, folder: Path) -> None:
     """Install foveal and its kernels, and run the pages."""
     environment = Environment(folder, index)
     environment.install(TORCH)
-    installed = environment.install(*requirements(PAGES[0]), "foveal-native", "foveal-triton")
+    optional = ("foveal-native", "foveal-triton", "foveal-shelf")
+    installed = environment.install(*requirements(PAGES[0]), *optional)
     check_origins(installed.packages, dist)
     if (seconds := installed.cpu_seconds) > MOST_SECONDS:
         sys.exit(f"the installation took {seconds:.0f} s, expected at most {MOST_SECONDS:.0f} s")
     print(environment.run(["python", str(ROOT / "scripts/check_native.py")]), end="")
+    print(environment.run(["foveal", "models", "verify"]), end="")
+    print(environment.run(["foveal", "predict", "g2p-en", "Reykjavik"]), end="")
     check_pages(environment)
 
 

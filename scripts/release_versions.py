@@ -20,6 +20,7 @@ PROJECTS = (
     "native/pyproject.toml",
     "gpu/pyproject.toml",
     "runtimes/python/pyproject.toml",
+    "shelf/pyproject.toml",
 )
 SECTION = re.compile(
     r"^## (?P<title>\[Unreleased\]: (?P<coming>\S+)|\[(?P<released>[^]]+)\] - (?P<date>\d{4}-\d\d-\d\d))$",

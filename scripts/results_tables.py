@@ -15,6 +15,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "scripts"), str(ROOT)]
+from docs_shelf import shelf_table  # noqa: E402
 from docs_structure import ATTENTION, STRUCTURE, chart, counts, table  # noqa: E402
 from docs_summaries import (  # noqa: E402
     benchmarks_table,
@@ -36,6 +37,7 @@ DOCS = ROOT / "docs"
 BLOCKS: dict[str, dict[str, Callable[[], str]]] = {
     "benchmarks.md": {"summary": benchmarks_table},
     "records/index.md": {"summary": records_table},
+    "shelf.md": {"shelf": shelf_table},
     "records/structured_attention.md": {"summary": experiments_table},
     "records/pairs_and_documents.md": {"summary": pairs_table},
     "records/does_structure_help.md": {

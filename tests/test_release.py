@@ -32,7 +32,7 @@ def script(name: str) -> ModuleType:
 
 def test_all_files_have_one_version() -> None:
     versions = script("release_versions").versions()
-    assert len(versions) == 10
+    assert len(versions) == 11
     assert set(versions.values()) == {script("release_versions").the_version()}
 
 

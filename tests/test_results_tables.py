@@ -25,6 +25,7 @@ DOCS = ROOT / "docs"
 MODULES = (
     "results_tables",
     "docs_structure",
+    "docs_shelf",
     "docs_summaries",
     "docs_comparisons",
     "docs_dots",

@@ -1,0 +1,185 @@
+"""The models of the shelf: their recipes, and what a card says that no file contains."""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import NamedTuple
+
+from foveal.training import Run
+from recipes import shelf
+
+
+class Described(NamedTuple):
+    """A model: its recipe, its license, and its use and limits in words."""
+
+    run: Callable[[], Run]
+    recipe: str  # the function in recipes/shelf.py
+    about: str
+    languages: tuple[str, ...]
+    license: str  # of the weights, as an SPDX identifier
+    data: tuple[str, ...]  # data sets, by their names in `foveal data`
+    left_out: str
+    example: str  # an input for the command of the card
+    use: str
+    limits: str
+    lexicon: tuple[str, str] | None = None  # a file of a data set that answers before the model
+
+
+_SHARED_TASK = "The test file of SIGMORPHON 2021 task 1 is not in the training data; the validation file only selected the weights."
+_WIKTIONARY = (
+    "The pronunciations come from Wiktionary by WikiPron: broad transcriptions by volunteers, of dictionary forms. Names, "
+    "abbreviations and loanwords are rare in them. The model reads lowercase letters of the language and knows no context, "
+    "so it gives a homograph one pronunciation."
+)
+_SPEECH = "Pronunciations for speech synthesis and recognition, dictionaries and language teaching."
+_NAMES = "Spellings of names for search, record linkage and maps, as suggestions that a person or a list confirms."
+_LANGUAGES = {
+    "ady": "Adyghe",
+    "bg": "Bulgarian",
+    "cy": "Welsh (south-western)",
+    "el": "Greek",
+    "fr": "French",
+    "hu": "Hungarian",
+    "hy": "Armenian (eastern)",
+    "is": "Icelandic",
+    "it": "Italian",
+    "ja": "Japanese (hiragana)",
+    "ka": "Georgian",
+    "km": "Khmer",
+    "ko": "Korean",
+    "lv": "Latvian",
+    "mt": "Maltese",
+    "nl": "Dutch",
+    "ro": "Romanian",
+    "sh": "Serbo-Croatian (Latin script)",
+    "sl": "Slovenian",
+    "vi": "Vietnamese (Hanoi)",
+}
+_EXAMPLES = {
+    "ady": "бзыу",
+    "bg": "език",
+    "cy": "iaith",
+    "el": "γλώσσα",
+    "fr": "bonjour",
+    "hu": "nyelv",
+    "hy": "լեզու",
+    "is": "tungumál",
+    "it": "lingua",
+    "ja": "ことば",
+    "ka": "ენა",
+    "km": "ភាសា",
+    "ko": "언어",
+    "lv": "valoda",
+    "mt": "lingwa",
+    "nl": "taal",
+    "ro": "limbă",
+    "sh": "jezik",
+    "sl": "jezik",
+    "vi": "ngôn",
+}
+_SCRIPTS = {
+    "ar": "Arabic script",
+    "he": "Hebrew script",
+    "ja": "katakana",
+    "ko": "Hangul",
+    "ru": "Cyrillic script (Russian)",
+}
+
+
+def _pronunciation(language: str) -> Described:
+    recipe = shelf.medium if language in shelf.MEDIUM else shelf.low
+    return Described(
+        run=partial(recipe, language),
+        recipe=f"g2p_{language}",
+        about=f"{_LANGUAGES[language]} words to phones (IPA)",
+        languages=(language,),
+        license="CC-BY-SA-3.0",
+        data=("g2p_sigmorphon2021",),
+        left_out=_SHARED_TASK,
+        example=_EXAMPLES[language],
+        use=_SPEECH,
+        limits=_WIKTIONARY,
+    )
+
+
+def _names(script: str) -> Described:
+    return Described(
+        run=partial(shelf.names, script),
+        recipe=f"names_{script}",
+        about=f"names of people in Latin letters to {_SCRIPTS[script]}",
+        languages=("en", script),
+        license="CC0-1.0",
+        data=("translit_coling2018",),
+        left_out="The test file, a fifth of the names, is not in the training data.",
+        example="marsalis",
+        use=_NAMES,
+        limits="The names come from Wikidata and from many languages, one word at a time, in lowercase. A name has several "
+        "correct spellings, and only the spelling in the file counts as right, so the error rate is an upper bound.",
+    )
+
+
+_ENGLISH = Described(
+    run=shelf.english,
+    recipe="g2p_en",
+    about="American English words to phones with stress (ARPAbet): CMUdict, and a model for other words",
+    languages=("en",),
+    license="BSD-2-Clause",
+    data=("g2p_cmudict",),
+    left_out="A hash of the word selects 2.5 % of the words of CMUdict for the test and 0.8 % for validation. The 4,168 "
+    "English test words of SIGMORPHON 2021 are in none of the three parts. The lexicon contains all words of CMUdict, "
+    "also the test words: the scores describe the model, for words that the lexicon lacks. Inflected forms of a test word "
+    "can be in the training data.",
+    example="Reykjavik",
+    use=f"{_SPEECH} Commands look a word up in the lexicon first, and the confidence is then 1.",
+    limits="CMUdict describes General American, as single words in lowercase. It contains many names and some errors. The "
+    "lexicon lists all pronunciations of a homograph (`--nbest`) and cannot choose between them. The model was trained on "
+    "the first pronunciation of each word.",
+    lexicon=("g2p_cmudict", "cmudict.dict.gz"),
+)
+_ARABIC = Described(
+    run=shelf.arabic_names,
+    recipe="names_from_ar",
+    about="Arabic names to Latin letters",
+    languages=("ar", "en"),
+    license="Apache-2.0",
+    data=("translit_ar2en",),
+    left_out="The official test file is not in the training data.",
+    example="محمود",
+    use=_NAMES,
+    limits="Arabic omits short vowels, so a name has several correct spellings in Latin letters, and only the spelling in "
+    "the file counts as right.",
+)
+_TAGGER = Described(
+    run=shelf.tagger,
+    recipe="tagger_en",
+    about="universal parts of speech of English words",
+    languages=("en",),
+    license="CC-BY-SA-4.0",
+    data=("ud_english_ewt",),
+    left_out="The official test file is not in the training data.",
+    example="'They saw her duck .'",
+    use="Parts of speech for English text whose words are separated by spaces.",
+    limits="The training text is from the web of 2003 to 2012: blogs, newsgroups, email, reviews and answers. Punctuation "
+    "must be separated from words, as in the treebank.",
+)
+_DIGITS = Described(
+    run=shelf.digits,
+    recipe="digits_en",
+    about="recordings of one to nine English digits to words",
+    languages=("en",),
+    license="MIT",
+    data=("audio_digits",),
+    left_out="Six of the 60 speakers of AudioMNIST are only in the test set, and six others only in the validation set.",
+    example="digits.flac",
+    use="Teaching, and tests of speech pipelines.",
+    limits="The training recordings join single digits of 48 speakers, read in a quiet room, with pauses and noise. Other "
+    "microphones and continuous speech give more errors. The model knows no other words.",
+)
+
+MODELS: Mapping[str, Described] = {
+    "g2p-en": _ENGLISH,
+    **{f"g2p-{language}": _pronunciation(language) for language in sorted(_LANGUAGES)},
+    "names-from-ar": _ARABIC,
+    **{f"names-{script}": _names(script) for script in _SCRIPTS},
+    "tagger-en": _TAGGER,
+    "digits-en": _DIGITS,
+}

@@ -1,0 +1,1 @@
+"""Pretrained models for foveal: data only. `foveal models` lists them, and commands accept their names."""
