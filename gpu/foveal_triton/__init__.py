@@ -9,6 +9,7 @@ from . import (
     _chain_ops as _chain_ops,
     _ctc_ops as _ctc_ops,
     _projective_ops as _projective_ops,
+    _segment_ops as _segment_ops,
     _span_ops as _span_ops,
 )
 from ._launching import INTERPRETED as INTERPRETED

@@ -70,8 +70,8 @@ def has_fast_log(like: Tensor) -> bool:
 
 
 def stages_ahead(like: Tensor) -> int:
-    """Return how many steps the loads of an alignment or of CTC run ahead. Masks of float64 loads need too
-    many scalar registers on AMD, so there they do not run ahead.
+    """Return how many steps the loads of an alignment, of CTC or of a semi-Markov model run ahead at most. Masks of
+    float64 loads need too many scalar registers on AMD, so there they do not run ahead.
     """
     return 1 if torch.version.hip is not None and like.dtype == torch.float64 else 4
 

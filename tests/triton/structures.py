@@ -18,6 +18,8 @@ NAMES = (
     "LinearChain",
     "LinearChain, shared",
     "LinearChain, many states",
+    "SemiMarkov",
+    "SemiMarkov, many labels",
     "Alignment",
     "Alignment.one_to_many",
     "ProjectiveTree",

@@ -20,6 +20,8 @@ from foveal.inference import (
     chain_marginals,
     projective_log_partition,
     projective_marginals,
+    semi_markov_log_partition,
+    semi_markov_marginals,
     span_log_partition,
     span_marginals,
 )
@@ -83,6 +85,17 @@ def test_a_long_chain_is_accurate(length: int, states: int) -> None:
 
 def test_a_long_alignment_is_accurate() -> None:
     check(alignment_log_partition, lambda moves: (alignment_marginals(moves),), wide(1, 31, 31, 3))
+
+
+def test_a_long_segmentation_is_accurate() -> None:
+    launched = check(
+        semi_markov_log_partition,
+        semi_markov_marginals,
+        wide(1, 150, 6, 5),
+        wide(1, 149, 5, 5),
+    )
+    # One launch for all positions. log Z computes the marginals, too, because it needs a gradient.
+    assert [launched.count(name) for name in ("inside", "sweep")] == [2, 4]
 
 
 def test_a_tree_of_40_words_is_accurate() -> None:

@@ -13,7 +13,14 @@ from unittest.mock import patch
 
 import pytest
 import torch
-from foveal_triton import _alignment_ops, _chain_ops, _ctc_ops, _projective_ops, _span_ops
+from foveal_triton import (
+    _alignment_ops,
+    _chain_ops,
+    _ctc_ops,
+    _projective_ops,
+    _segment_ops,
+    _span_ops,
+)
 from torch import Tensor
 from triton.runtime.errors import InterpreterError
 
@@ -182,12 +189,14 @@ def true_ctc() -> dict[str, Tensor]:
 
 IN_CHUNKS = "LinearChain, in chunks"
 CHAINS = ("LinearChain", "LinearChain, shared", "LinearChain, many states", IN_CHUNKS)
+SEGMENTS = ("SemiMarkov", "SemiMarkov, many labels")
 TREES = ("ProjectiveTree", "ProjectiveTree, any roots", "SpanTree")
 FAMILIES = {
     _chain_ops: CHAINS,
     _alignment_ops: ("Alignment",),
     _ctc_ops: ("CTC",),
     _projective_ops: TREES[:2],
+    _segment_ops: SEGMENTS,
     _span_ops: TREES[2:],
 }
 
@@ -223,7 +232,7 @@ def test_no_kernel_has_a_fault_in_any_order(ops: ModuleType) -> None:
     assert kernels_in(ops) == every
 
 
-@pytest.mark.parametrize("name", [*CHAINS, "Alignment", "CTC", *TREES])
+@pytest.mark.parametrize("name", [*CHAINS, *SEGMENTS, "Alignment", "CTC", *TREES])
 def test_the_errors_of_a_gpu_keep_the_accuracy(name: str) -> None:
     with served(), approximate():
         found = run(name)

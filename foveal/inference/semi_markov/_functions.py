@@ -28,7 +28,7 @@ _NATIVE = _native.differentiable("semi-Markov model", kernels, num_potentials=2)
 
 def _semi_markov(segments: Tensor, transitions: Tensor) -> Differentiable:
     """Return the native kernels if they support these tensors, otherwise the PyTorch passes."""
-    return _NATIVE if _native.serves(segments, transitions) else _PURE
+    return _NATIVE if kernels.serves_segments(segments, transitions) else _PURE
 
 
 class SemiMarkovMarginals(NamedTuple):
@@ -137,7 +137,7 @@ def semi_markov_best(
         tensor([[[ 0, -1,  0]]])
     """
     check_semi_markov(segments, transitions, mask)
-    if k == 1 and _native.serves(segments, transitions):
+    if k == 1 and kernels.serves_segments(segments, transitions):
         labels, scores = kernels.best(segments.detach(), transitions.detach(), mask)
         return SemiMarkovBest(labels.unsqueeze(0), scores.unsqueeze(0))
     found = search.best(passes.prepare(segments.detach(), transitions.detach(), mask), k)
@@ -183,7 +183,7 @@ def semi_markov_sample(
         tensor([[[ 0, -1]]])
     """
     check_semi_markov(segments, transitions, mask)
-    if _native.serves(segments, transitions):
+    if kernels.serves_segments(segments, transitions):
         given = segments.detach(), transitions.detach()
         return SemiMarkovSamples(*kernels.sample(*given, mask, num_samples, generator))
     model = passes.prepare(segments.detach(), transitions.detach(), mask)
