@@ -13,7 +13,15 @@ from typing import Annotated
 from tyro.conf import Positional, arg
 
 from ..data import Example, LineReader
-from ..data.formats._lexicons import Entry, LexiconFormat, LexiconWriter, Tokens, read_lexicon
+from ..data.formats._lexicons import (
+    Entry,
+    LexiconFormat,
+    LexiconWriter,
+    Tokens,
+    read_inventory,
+    read_lexicon,
+    within,
+)
 from ..errors import SpecError
 from ..serving import Predictor
 from ..serving._engines import Engine
@@ -37,6 +45,7 @@ def command(
     known: tuple[Path, ...] = (),
     form: Annotated[LexiconFormat, arg(name="format")] = "table",
     nbest: int = 1,
+    inventory: Path | None = None,
     check: Path | None = None,
     check_below: float = 0.5,
     others: Annotated[tuple[Path, ...], arg(name="with")] = (),
@@ -58,6 +67,8 @@ def command(
         form: The format: table, with confidence and origin; cmudict; sherpa, for sherpa-onnx; or kokoro, where each
             character is a token.
         nbest: The number of pronunciations that the model writes for a word, in the formats table and cmudict.
+        inventory: A file with the only tokens that a pronunciation may contain: the first column of each line. Known
+            pronunciations with other tokens are left out, and the model pronounces the word.
         check: A file to write with the words whose confidence is low, the lowest first.
         check_below: The confidence below which a person should check a word.
         others: Folders of more models, which form an ensemble with the first.
@@ -82,7 +93,11 @@ def command(
         **read_lexicon([] if own is None else [str(own)]),
         **read_lexicon([str(file) for file in known]),
     }
-    speaker = _Speaker(predictor, spec, lexicon, nbest)
+    allowed = () if inventory is None else read_inventory(str(inventory))
+    lexicon = {word: within(found, allowed) for word, found in lexicon.items()}
+    speaker = _Speaker(
+        predictor, spec, lexicon, predictor.settings(nbest=nbest, inventory=allowed or None)
+    )
     explain_engine(chosen)
     writer = LexiconWriter(form)
     counts, doubtful = {"lexicon": 0, "model": 0}, list[Entry]()
@@ -108,11 +123,10 @@ class _Speaker:
         predictor: Predictor,
         spec: TransductionSpec,
         known: Mapping[str, list[Tokens]],
-        nbest: int,
+        settings: PredictionSpec,
     ) -> None:
-        self._predictor, self._known = predictor, known
+        self._predictor, self._known, self._settings = predictor, known, settings
         self._target = spec.target
-        self._settings: PredictionSpec = predictor.settings(nbest=nbest)
 
     def entries(self, words: Sequence[str]) -> Iterator[list[Entry]]:
         """Yield the pronunciations of each word."""

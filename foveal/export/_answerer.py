@@ -113,7 +113,7 @@ class ExportedAnswerer(AbstractAnswerer):
         self, examples: Sequence[Example], settings: PredictionSpec | None = None
     ) -> list[Prediction]:
         settings = settings or self.settings
-        if settings.no_repeat_ngram:
+        if settings.no_repeat_ngram or settings.inventory:
             return self.original.answer(examples, settings)
         search = Search(
             settings.beam_size, settings.length_penalty, settings.max_length, settings.nbest

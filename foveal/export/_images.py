@@ -309,7 +309,7 @@ def _along_rows(spec: ImageEncoderSpec, weights: Weights, grid: Value, images: I
 
 
 def _check_captioning(spec: CaptioningSpec) -> None:
-    check_search(spec.prediction.no_repeat_ngram)
+    check_search(spec.prediction)
     if spec.balanced is not None:
         raise ExportError(
             f"balanced has no export yet, expected none, got {' and '.join(spec.balanced)}. Set it to none: "

@@ -6,7 +6,7 @@ Axes: B items, S positions.
 from functools import singledispatch
 
 from ..errors import ExportError
-from ..tasks import TransductionSpec
+from ..tasks import PredictionSpec, TransductionSpec
 from ..tasks._specs import TaskSpec
 from .graphs._decoders import decoder_graph
 from .graphs._decoding_steps import DecoderGraph
@@ -39,7 +39,7 @@ def task_graph(spec: TaskSpec, weights: Weights) -> Graph:
 
 @task_graph.register
 def _(spec: TransductionSpec, weights: Weights) -> Graph:
-    check_search(spec.prediction.no_repeat_ngram)
+    check_search(spec.prediction)
     graph = Graph("search")
     source, settings = text_source(graph), search_settings(graph)
     memory, decoder = transducer_parts(spec, weights, source)
@@ -68,10 +68,15 @@ def text_source(graph: Graph) -> Source:
     return Source(tokens, lengths, lengths_mask(lengths, tokens))
 
 
-def check_search(no_repeat_ngram: int) -> None:
+def check_search(settings: PredictionSpec) -> None:
     """Raise `ExportError` for settings of a search that no graph has."""
-    if no_repeat_ngram:
+    if settings.no_repeat_ngram:
         raise ExportError(
-            f"prediction.no_repeat_ngram has no export yet, expected 0, got {no_repeat_ngram}. Set it to 0: "
+            f"prediction.no_repeat_ngram has no export yet, expected 0, got {settings.no_repeat_ngram}. Set it to 0: "
             f"--set prediction.no_repeat_ngram=0."
+        )
+    if settings.inventory:
+        raise ExportError(
+            f"prediction.inventory has no export yet, expected none, got {len(settings.inventory)} tokens. Train without "
+            f"it, and pass --inventory to the commands."
         )

@@ -10,7 +10,7 @@ from typing import final
 from typing_extensions import override
 
 from ..data import Example
-from ..data.formats._lexicons import Tokens
+from ..data.formats._lexicons import Tokens, within
 from ..tasks import Prediction, PredictionSpec, Transduction
 from ..tasks.base._answerer import AbstractAnswerer
 from ..tasks.base._prediction import Candidate
@@ -28,7 +28,8 @@ class LexiconFirst(AbstractAnswerer):
     """Answers words of a lexicon from the lexicon, with confidence 1, and other words with a model.
 
     A word that is not listed as written is looked up in lowercase. The model reads a word in lowercase if it knows all
-    characters of the lowercase word, but not all of the word as written.
+    characters of the lowercase word, but not all of the word as written. With an inventory, the model also answers words
+    whose listed pronunciations have other tokens.
 
     Args:
         answerer: Answers of the model.
@@ -51,7 +52,7 @@ class LexiconFirst(AbstractAnswerer):
         self, examples: Sequence[Example], settings: PredictionSpec | None = None
     ) -> list[Prediction]:
         settings = settings or self.settings
-        listed = [self._listed(example) for example in examples]
+        listed = [within(self._listed(example), settings.inventory) for example in examples]
         unknown = [
             self._readable(one) for one, found in zip(examples, listed, strict=True) if not found
         ]

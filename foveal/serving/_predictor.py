@@ -52,10 +52,12 @@ class Questions:
         nbest: int = 1,
         beam_size: int | None = None,
         no_repeat_ngram: int | None = None,
+        inventory: tuple[str, ...] | None = None,
         attention: bool = False,
     ) -> PredictionSpec:
         """Return the search settings for this many answers; the others default to the spec's."""
-        return _settings(self.task.prediction, nbest, beam_size, no_repeat_ngram, attention)
+        usual = self.task.prediction
+        return _settings(usual, nbest, beam_size, no_repeat_ngram, inventory, attention)
 
     def example(self, line: str) -> Example:
         """Convert the columns of a line to an example: the first column, and the features or the second text of a
@@ -125,12 +127,18 @@ def _settings(
     nbest: int,
     beam_size: int | None,
     no_repeat_ngram: int | None,
+    inventory: tuple[str, ...] | None,
     attention: bool,
 ) -> PredictionSpec:
     beam_size = max(nbest, usual.beam_size) if beam_size is None else beam_size
     size = usual.no_repeat_ngram if no_repeat_ngram is None else no_repeat_ngram
     settings = replace(
-        usual, nbest=nbest, beam_size=beam_size, no_repeat_ngram=size, trace=attention
+        usual,
+        nbest=nbest,
+        beam_size=beam_size,
+        no_repeat_ngram=size,
+        inventory=usual.inventory if inventory is None else inventory,
+        trace=attention,
     )
     check(settings)
     return settings

@@ -90,6 +90,34 @@ def test_formats_of_speech_engines(folder: Path) -> None:
     assert kokoro[:2] == [f"cd {' '.join(first.replace(' ', ''))}", "ab A 1 B"]
 
 
+def test_only_tokens_of_the_inventory_are_written(folder: Path) -> None:
+    (folder / "phones.txt").write_text("A0\tvowel\nB\tstop\nc\nd\n")
+    lines, _ = written(folder, "--known", "known.txt", "--inventory", "phones.txt")
+    rows = {
+        word: (tokens, origin) for word, tokens, _, origin in (row.split("\t") for row in lines)
+    }
+    assert rows["cd"] == ("c d", "model")
+    assert rows["ab"] == ("A0 B", "lexicon")  # its first pronunciation has A1
+    assert all(set(tokens.split()) <= {"A0", "B", "c", "d"} for tokens, _ in rows.values())
+    (folder / "phones.txt").write_text("B\na\nb\n")
+    lines, _ = written(folder, "--known", "known.txt", "--inventory", "phones.txt")
+    rows = {
+        word: (tokens, origin) for word, tokens, _, origin in (row.split("\t") for row in lines)
+    }
+    assert rows["ab"] == ("a b", "model")
+
+
+def test_an_inventory_without_tokens_of_the_model_is_refused(folder: Path) -> None:
+    (folder / "phones.txt").write_text("XX\n")
+    done = foveal("lexicon", "run", "words.txt", "--inventory", "phones.txt", folder=folder)
+    assert done.returncode == 2
+    assert "prediction.inventory: expected tokens of the outputs of this model" in done.stderr
+    (folder / "phones.txt").write_text("\n")
+    done = foveal("lexicon", "run", "words.txt", "--inventory", "phones.txt", folder=folder)
+    assert done.returncode == 2
+    assert "expected a token in the first column of each line" in done.stderr
+
+
 @pytest.mark.parametrize("form", ["table", "cmudict", "sherpa"])
 def test_what_is_written_can_be_read(folder: Path, form: LexiconFormat) -> None:
     lines, _ = written(folder, "--known", "known.txt", "--format", form)

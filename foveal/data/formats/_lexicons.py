@@ -61,6 +61,33 @@ def read_lexicon(files: Iterable[str]) -> dict[str, list[Tokens]]:
     return found
 
 
+def read_inventory(file: str) -> tuple[str, ...]:
+    """Return the tokens of an inventory, such as the phones of a speech engine.
+
+    Args:
+        file: A file with a token in the first column of each line; a token has no spaces.
+
+    Returns:
+        The tokens, each once.
+
+    Raises:
+        DataError: The file is empty.
+    """
+    first = (line.split(maxsplit=1) for line in LineReader(file) if not line.startswith(_COMMENT))
+    tokens = tuple(dict.fromkeys(columns[0] for columns in first if columns))
+    if not tokens:
+        raise DataError(
+            f"{file}: expected a token in the first column of each line, got an empty file. Write one token per line."
+        )
+    return tokens
+
+
+def within(pronunciations: Sequence[Tokens], inventory: Sequence[str]) -> list[Tokens]:
+    """Return the pronunciations that consist of tokens of an inventory; an empty inventory has all tokens."""
+    allowed = set(inventory)
+    return [each for each in pronunciations if not allowed or allowed.issuperset(each)]
+
+
 class LexiconWriter:
     """Formats the entries of a lexicon, without empty pronunciations.
 

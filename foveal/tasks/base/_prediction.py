@@ -75,6 +75,10 @@ class PredictionSpec:
         at_least=0,
         at_most=1_000,
     )
+    inventory: tuple[str, ...] = setting(
+        (),
+        "the only tokens that outputs may contain, for example the phones of a speech engine; empty: all",
+    )
     batch_size: int = setting(256, "batch size in examples", at_least=1, at_most=1_000_000)
     trace: bool = setting(False, "return the attention")
 

@@ -75,9 +75,8 @@ class Member(Protocol):
         """Return the size classes of further axes of the input; only inputs that are equal in all share a batch."""
         ...
 
-    @property
-    def constraints(self) -> tuple[Automaton, ...]:
-        """The constraints on an output."""
+    def constraints(self, settings: PredictionSpec) -> tuple[Automaton, ...]:
+        """Return the constraints on an output."""
         ...
 
     def decode(self, tokens: Iterable[int], example: Example) -> list[str]:
@@ -101,7 +100,7 @@ def searcher(
 @final
 class _Searcher:
     def __init__(self, members: Sequence[Member], combine: Literal["mixture", "product"]) -> None:
-        self._members, self._constraints = members, members[0].constraints
+        self._members = members
         self._prepared = [member.model.prepare() for member in members]
         self._stepper: Stepper = members[0].stepper(self._prepared[0])
         if len(members) > 1:
@@ -155,6 +154,7 @@ class _Searcher:
         alpha = settings.length_penalty
         limits = torch.tensor(longest, device=self._members[0].device)
         begin = torch.full_like(limits, BEGIN)
+        constraints = self._members[0].constraints(settings)
         if settings.beam_size == 1:
             return greedy(
                 self._stepper,
@@ -163,7 +163,7 @@ class _Searcher:
                 end=END,
                 max_length=limits,
                 no_repeat_ngram=settings.no_repeat_ngram,
-                constraints=self._constraints,
+                constraints=constraints,
                 with_weights=settings.trace,
             )
         return beam_search(
@@ -176,7 +176,7 @@ class _Searcher:
             nbest=settings.beam_size,
             length_penalty=LengthPenalty(alpha=alpha) if alpha else None,
             no_repeat_ngram=settings.no_repeat_ngram,
-            constraints=self._constraints,
+            constraints=constraints,
             with_weights=settings.trace,
         )
 

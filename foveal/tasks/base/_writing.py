@@ -15,10 +15,11 @@ from torch import Tensor
 from typing_extensions import override
 
 from ...attention import Layout
-from ...data import Example, Seq2SeqBatch, TokenizerSpec, Vocabulary
+from ...data import END, Example, Seq2SeqBatch, TokenizerSpec, Vocabulary
 from ...data._batches import move
 from ...data.vocabularies._vocabularies import Vocabularies, required_target
-from ...decoding import Automaton
+from ...decoding import Automaton, allowed_tokens
+from ...errors import SpecError
 from ...metrics._calibration import Calibration
 from ...models import AbstractDecoderSpec
 from ...models._encoder_decoder import AbstractEncoderDecoder, Prepared
@@ -189,10 +190,19 @@ class AbstractWriting(AbstractAnsweringTask[Writer], Generic[Writer, Spec]):
         """The kind of attention in the decoder, if any."""
         return self.spec.model.decoder.attention_kind
 
-    @property
-    def constraints(self) -> tuple[Automaton, ...]:
-        """The constraints on an output."""
-        return ()
+    def constraints(self, settings: PredictionSpec) -> tuple[Automaton, ...]:
+        """Return the constraints on an output."""
+        return (self._allowed(settings.inventory),) if settings.inventory else ()
+
+    def _allowed(self, inventory: Sequence[str]) -> Automaton:
+        """Allow outputs of these tokens. The model cannot write those that its vocabulary lacks."""
+        known = [token for token in inventory if token in self._target]
+        if not known:
+            raise SpecError(
+                f"prediction.inventory: expected tokens of the outputs of this model, for example "
+                f"{' '.join(self._target.tokens[:5])}, got {' '.join(inventory)[:80]}. Use the tokens of its training data."
+            )
+        return allowed_tokens(self._target.encode(known), num_tokens=self.model.num_tokens, end=END)
 
     def stepper(self, prepared: Prepared) -> Speaking:
         """Return the decoding steps, which never produce a reserved token."""

@@ -108,7 +108,7 @@ def _search(
         nbest=beam_size,
         length_penalty=LengthPenalty(alpha=alpha) if alpha else None,
         no_repeat_ngram=task.prediction.no_repeat_ngram,
-        constraints=task.constraints,
+        constraints=task.constraints(task.prediction),
         prefix=torch.tensor([prefix], device=device) if prefix else None,
     )
 

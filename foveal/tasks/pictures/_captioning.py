@@ -14,6 +14,7 @@ Axes: B images, h and w height and width in pixels, T target positions, S positi
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Literal, final
 
 import numpy as np
@@ -105,9 +106,12 @@ class Captioning(AbstractPictureWriting[Captioner, "CaptioningSpec", AbstractVie
     def has_one_answer(self) -> bool:
         return self.spec.outputs == "exact"
 
-    @property
     @override
-    def constraints(self) -> tuple[Automaton, ...]:
+    def constraints(self, settings: PredictionSpec) -> tuple[Automaton, ...]:
+        return (*super().constraints(settings), *self._balanced)
+
+    @cached_property
+    def _balanced(self) -> tuple[Automaton, ...]:
         if self.spec.balanced is None:
             return ()
         opening, closing = self._target.encode(self.spec.balanced)
