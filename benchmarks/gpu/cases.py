@@ -152,6 +152,29 @@ def span_calls(size: Size, device: str, dtype: torch.dtype = torch.float32) -> C
     }
 
 
+def segment_calls(size: Size, device: str, dtype: torch.dtype = torch.float32) -> Calls:
+    """Return the calls for (B, T, D, K), with a table for each step and a mask."""
+    batch, length, _, labels = size
+    segments = _drawn(device, dtype, *size)
+    transitions = _drawn(device, dtype, batch, length - 1, labels, labels)
+    mask = _all_real(device, batch, length)
+    uniforms = _uniform(device, 4, batch, 2 * length)
+    masses, pairs = torch.empty_like(segments), torch.empty_like(transitions)
+    if device != "meta":
+        _, masses, pairs = OPS.semi_markov_marginals(segments, transitions, mask)
+
+    def tangent() -> Any:
+        return OPS.semi_markov_tangent(masses, pairs, mask, segments, transitions, True)
+
+    return {
+        "log_partition": lambda: OPS.semi_markov_log_partition(segments, transitions, mask),
+        "marginals": lambda: OPS.semi_markov_marginals(segments, transitions, mask),
+        "tangent": tangent,
+        "argmax": lambda: OPS.semi_markov_best(segments, transitions, mask),
+        "sample": lambda: OPS.semi_markov_sample(segments, transitions, mask, uniforms),
+    }
+
+
 FAMILIES = (
     Family(
         "chain",

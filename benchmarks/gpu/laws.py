@@ -13,8 +13,14 @@ import torch
 from torch import Tensor
 from torch.nn.functional import one_hot
 
-from foveal.distributions import Alignment, LinearChain
-from foveal.inference import _native, _triton, ctc_log_partition, ctc_marginals
+from foveal.distributions import Alignment, LinearChain, SemiMarkov
+from foveal.inference import (
+    _native,
+    _triton,
+    ctc_log_partition,
+    ctc_marginals,
+    semi_markov_marginals,
+)
 
 from ..cases import SEED
 from ..results import Row
@@ -119,6 +125,20 @@ def ctc_problem(size: Size, kind: str) -> Problem:
     return Problem("CTC", (log_probs,), (targets, *masks))
 
 
+def segment_problem(size: Size, kind: str) -> Problem:
+    """Draw (B, T, D, K); segments of one position are never forbidden, so a segmentation is possible."""
+    batch, length, _, labels = size
+    generator = torch.Generator().manual_seed(SEED)
+    segments = _scores(generator, kind, *size)
+    transitions = _scores(generator, kind, batch, length - 1, labels, labels)
+    if kind == "forbidden":
+        drawn = torch.rand(segments.shape, generator=generator) < 0.3
+        drawn[:, :, 0] = False
+        segments = segments.masked_fill(drawn, -torch.inf)
+    mask = _mask(generator, kind, batch, length)
+    return Problem("semi-Markov", (segments, transitions), (mask,))
+
+
 def _chain(of: Problem) -> LinearChain:
     return LinearChain(*of.leaves, *of.rest)
 
@@ -142,6 +162,15 @@ def _ctc_sums(of: Problem) -> tuple[Tensor, tuple[Tensor, ...]]:
     return ctc_log_partition(*given), (ctc_marginals(*(part.detach() for part in given)),)
 
 
+def _segments(of: Problem) -> SemiMarkov:
+    return SemiMarkov(*of.leaves, *of.rest)
+
+
+def _segment_sums(of: Problem) -> tuple[Tensor, tuple[Tensor, ...]]:
+    found = semi_markov_marginals(*of.leaves, *of.rest)
+    return _segments(of).log_partition(), tuple(found)
+
+
 def _labels(of: Problem, drawn: Tensor) -> Tensor:
     """Count the labels; those of padding are -1."""
     return one_hot(drawn + 1, of.leaves[0].shape[-1] + 1)[..., 1:].double()
@@ -153,15 +182,28 @@ def _moves(of: Problem, drawn: Tensor) -> Tensor:
     return drawn.double()
 
 
+def _spans(of: Problem, drawn: Tensor) -> Tensor:
+    """Count the segments by start, length and label."""
+    return _segments(of).indicators(drawn).double()
+
+
 LAWS = {
     "chain": Law(chain_problem, _chain_sums, _chain, _labels),
     "alignment": Law(alignment_problem, _alignment_sums, _alignment, _moves),
     "CTC": Law(ctc_problem, _ctc_sums, None, _moves),
+    "semi-Markov": Law(segment_problem, _segment_sums, _segments, _spans),
 }
 SIZES: dict[str, tuple[Size, ...]] = {
     "chain": ((4, 1, 3), (3, 30, 2), (3, 25, 20), (2, 40, 50), (2, 300, 5), (1, 1000, 10)),
     "alignment": ((3, 1, 1), (3, 20, 33), (2, 150, 70)),
     "CTC": ((3, 1, 1), (3, 50, 10), (2, 300, 100)),
+    "semi-Markov": (
+        (4, 1, 1, 3),
+        (3, 30, 5, 2),
+        (3, 25, 20, 20),
+        (2, 40, 64, 50),
+        (1, 1000, 10, 10),
+    ),
 }
 
 

@@ -19,10 +19,11 @@ from foveal.inference import _triton
 
 from ..alignment_cases import alignments, ctc
 from ..cases import US, Call, Case, Size
-from ..chain_cases import chain_edges, chain_unary
+from ..chain_cases import chain_edges, chain_unary, semi_markov
 from ..peers import PeerMissingError
 from ..results import Results, Row
 from ..timing import Plan, Timing, compare
+from ..tree_cases import projective_trees, span_trees
 from .cases import FAMILIES
 from .laws import LAWS, SIZES, law_rows, without_kernels
 
@@ -34,6 +35,9 @@ CASES: dict[str, tuple[Callable[[Size], Case], ...]] = {
     "chain": (chain_edges, chain_unary),
     "alignment": (alignments,),
     "CTC": (ctc,),
+    "projective tree": (projective_trees,),
+    "span tree": (span_trees,),
+    "semi-Markov": (semi_markov,),
 }
 PLAN = Plan(rounds=15, budget=3.0, block=0.02, warm_up=0.3)
 

@@ -34,14 +34,20 @@ class Rows(NamedTuple):
             return None
         order = mask.logical_not().to(torch.int32).argsort(dim=-1, stable=True)
         counted = mask.cumsum(-1, dtype=torch.int32)
-        linked = mask[:, 1:] & (counted[:, 1:] > 1)
-        return cls(order, order.argsort(dim=-1), linked, counted[:, -1].contiguous())
+        steps = mask.shape[1] - 1
+        linked = mask.narrow(1, 1, steps) & (counted.narrow(1, 1, steps) > 1)
+        return cls(order, order.argsort(dim=-1), linked, mask.sum(-1, dtype=torch.int32))
 
 
 def _take(part: Tensor, index: Tensor) -> Tensor:
     """Select entries along the second axis with an index for each item."""
     index = index.reshape(*index.shape, *(1,) * (part.ndim - 2))
     return part.gather(1, index.expand(*index.shape[:2], *part.shape[2:]))
+
+
+def _before(index: Tensor) -> Tensor:
+    """Return the index (B, T-1) of the steps into all positions after the first."""
+    return (index.narrow(1, 1, index.shape[1] - 1) - 1).clamp(min=0)
 
 
 def _sorted(part: Tensor, rows: Rows | None) -> Tensor:
@@ -54,7 +60,7 @@ def _sorted_steps(part: Tensor, rows: Rows | None) -> Tensor:
     if rows is None or part.shape[1] != rows.order.shape[1] - 1:
         return part.contiguous()
     part = part.expand(len(rows.order), *part.shape[1:])
-    return _take(part, (rows.order[:, 1:] - 1).clamp(min=0))
+    return _take(part, _before(rows.order))
 
 
 def _restored(part: Tensor, rows: Rows | None) -> Tensor:
@@ -66,8 +72,8 @@ def _restored_steps(part: Tensor, rows: Rows | None) -> Tensor:
     """Put the steps back in their order, with 0 on those that join nothing."""
     if rows is None:
         return part
-    found = _take(part, (rows.inverse[:, 1:] - 1).clamp(min=0))
-    return torch.where(rows.linked[:, :, None, None], found, 0.0)
+    found = _take(part, _before(rows.inverse))
+    return torch.where(rows.linked.reshape(*rows.linked.shape, 1, 1), found, 0.0)
 
 
 class Layout(NamedTuple):
@@ -90,7 +96,8 @@ class Layout(NamedTuple):
         block = max(1, tile_size() // tile)
         warps = 1 if tile <= 256 else 4 if tile <= 1024 else 16
         small = block * tile * segments.element_size() <= 8 << 10
-        stages = min(stages_ahead(segments), 4 if small else 2)
+        # Each stage has masks, which need too many scalar registers on AMD.
+        stages = min(stages_ahead(segments), 4 if small and torch.version.hip is None else 2)
         return cls(labels, lengths, block, stages, warps)
 
     def flat(self, rows: int) -> tuple[tuple[int], dict[str, int]]:

@@ -19,6 +19,7 @@ from benchmarks.gpu.cases import (
     chain_calls,
     ctc_calls,
     projective_calls,
+    segment_calls,
     span_calls,
 )
 from benchmarks.gpu.compiling import compile_family, rows_of, variants
@@ -27,12 +28,13 @@ from benchmarks.gpu.targets import TARGETS, Resources, compiled, resources
 from benchmarks.results import Results
 from foveal.inference._triton import serves
 from foveal.inference.projective._native import serves_arcs
+from foveal.inference.semi_markov._native import serves_segments
 from foveal.inference.span._native import serves_spans
 
 TABLE = Path("results/gpu_compile.json")
 OPS = torch.ops.foveal_triton
 # The kernels with the most registers: the largest inputs, with everything kept.
-LARGEST = r"(chain|alignment|ctc|projective|span) inside \(.*(padded 64|rows 512|lanes 512|splits 256)(?!.*float64)"
+LARGEST = r"(chain|alignment|ctc|projective|span|segment) inside \(.*(padded 64|rows 512|lanes 512|splits 256)(?!.*float64)"
 
 
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
@@ -59,7 +61,7 @@ def test_the_table_has_every_kernel() -> None:
     ("calls", "size"),
     [(chain_calls, (1, 1, 1)), (chain_calls, (2, 3, 1)), (alignment_calls, (1, 1, 1)), (ctc_calls, (1, 1, 1)),
      (projective_calls, (1, 1)), (projective_calls, (1, 2)), (partial(projective_calls, single_root=False), (2, 80)),
-     (span_calls, (1, 1)), (span_calls, (1, 2))],
+     (span_calls, (1, 1)), (span_calls, (1, 2)), (segment_calls, (1, 1, 1, 1)), (segment_calls, (1, 2, 3, 1))],
     ids=str,
 )  # fmt: skip
 def test_the_smallest_inputs_compile(calls: Callable[..., Any], size: Any, target: str) -> None:
@@ -154,6 +156,25 @@ def test_span_ops_have_the_right_shapes_on_a_gpu(fake: Callable[..., Tensor]) ->
     assert not serves_spans(fake(1, 257, 257, 1))
 
 
+def test_semi_markov_ops_have_the_right_shapes_on_a_gpu(fake: Callable[..., Tensor]) -> None:
+    segments, transitions = fake(8, 10, 4, 3), fake(1, 1, 3, 3)
+    mask, pairs = fake(8, 10, dtype=torch.bool), fake(8, 9, 3, 3)
+    uniforms = fake(5, 8, 20, dtype=torch.float64)
+    given = segments, transitions, mask
+    assert shapes_of(OPS.semi_markov_log_partition(*given)) == [(8,)]
+    assert shapes_of(OPS.semi_markov_marginals(*given)) == [(8,), (8, 10, 4, 3), (8, 9, 3, 3)]
+    along = OPS.semi_markov_tangent(segments, pairs, mask, segments, None, True)
+    assert shapes_of(along) == [(8, 10, 4, 3), (8, 9, 3, 3)]
+    labels, scores = OPS.semi_markov_best(*given)
+    assert shapes_of((labels, scores)) == [(8, 10), (8,)]
+    drawn, possible = OPS.semi_markov_sample(*given, uniforms)
+    assert shapes_of((drawn, possible)) == [(5, 8, 10), (8,)]
+    assert (labels.dtype, drawn.dtype, possible.dtype) == (torch.int64, torch.int64, torch.bool)
+    assert serves_segments(segments, transitions)
+    assert not serves_segments(fake(1, 9, 65, 3), transitions)
+    assert not serves_segments(fake(1, 9, 4, 65), fake(1, 1, 65, 65))
+
+
 def test_tensors_of_two_devices_are_refused(fake: Callable[..., Tensor]) -> None:
     unary = fake(4, 5, 3)
     on_cpu = torch.empty(4, 4, 3, 3)
@@ -165,10 +186,14 @@ def test_tensors_of_two_devices_are_refused(fake: Callable[..., Tensor]) -> None
 class Sums(torch.nn.Module):
     """One op of each structure."""
 
-    def forward(self, unary: Tensor, transitions: Tensor, moves: Tensor) -> Tensor:
+    def forward(
+        self, unary: Tensor, transitions: Tensor, moves: Tensor, segments: Tensor
+    ) -> Tensor:
         log_partition, nodes, _ = OPS.chain_marginals(unary, transitions, None)
         paths, scores = OPS.alignment_best(moves, None)
-        return log_partition.sum() + nodes.sum() + scores.sum() + paths.sum()
+        total, masses, _ = OPS.semi_markov_marginals(segments, transitions, None)
+        chains = log_partition.sum() + nodes.sum() + scores.sum() + paths.sum()
+        return chains + total.sum() + masses.sum()
 
 
 def ops_in(graph: torch.fx.Graph) -> list[str]:
@@ -179,11 +204,11 @@ def ops_in(graph: torch.fx.Graph) -> list[str]:
 
 
 @pytest.fixture
-def potentials(fake: Callable[..., Tensor]) -> tuple[Tensor, Tensor, Tensor]:
-    return fake(4, 5, 3), fake(1, 1, 3, 3), fake(4, 6, 7, 3)
+def potentials(fake: Callable[..., Tensor]) -> tuple[Tensor, ...]:
+    return fake(4, 5, 3), fake(1, 1, 3, 3), fake(4, 6, 7, 3), fake(4, 5, 2, 3)
 
 
-WHOLE = ["chain_marginals", "alignment_best"]
+WHOLE = ["chain_marginals", "alignment_best", "semi_markov_marginals"]
 
 
 def test_make_fx_traces_each_op_as_one_node(potentials: tuple[Tensor, ...]) -> None:

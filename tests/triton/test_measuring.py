@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from benchmarks.gpu import laws, measuring
+from benchmarks.gpu.cases import FAMILIES
 from benchmarks.gpu.laws import KINDS, law_rows
 from benchmarks.gpu.measuring import obstacle, speed_rows
 from benchmarks.timing import Plan
@@ -13,7 +14,13 @@ from foveal.inference import _triton
 from tests.triton.structures import served
 
 CPU = torch.device("cpu")
-SMALL: dict[str, tuple[int, ...]] = {"chain": (2, 4, 2), "alignment": (2, 1, 2), "CTC": (2, 5, 2)}
+SMALL: dict[str, tuple[int, ...]] = {
+    "chain": (2, 4, 2),
+    "alignment": (2, 1, 2),
+    "CTC": (2, 5, 2),
+    "semi-Markov": (1, 3, 2, 2),
+}
+TREES = {"projective tree": (1, 2), "span tree": (1, 2)}
 SHORT = Plan(rounds=1, least_rounds=1, budget=0.0, block=0.0, warm_up=0.0)
 
 
@@ -56,13 +63,14 @@ def test_a_wrong_kernel_breaks_the_laws(monkeypatch: pytest.MonkeyPatch) -> None
     assert "argmax" not in missed
 
 
-@pytest.mark.parametrize("family", SMALL)
+@pytest.mark.parametrize("family", [family.name for family in FAMILIES])
 def test_every_operation_is_measured(family: str) -> None:
+    size = {**SMALL, **TREES}[family]
     with served():
-        rows = list(speed_rows(family, SMALL[family], CPU, SHORT))
+        rows = list(speed_rows(family, size, CPU, SHORT))
     names = [row.name for row in rows]
-    assert f"{family} log_partition {SMALL[family]}, kernels" in names
-    assert f"{family} log_partition {SMALL[family]} vs {measuring.REFERENCE}" in names
+    assert f"{family} log_partition {size}, kernels" in names
+    assert f"{family} log_partition {size} vs {measuring.REFERENCE}" in names
     assert all(row.value > 0 for row in rows)
 
 
