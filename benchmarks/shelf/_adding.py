@@ -187,7 +187,8 @@ def _write_lexicon(folder: Path, described: Described) -> None:
     if described.lexicon is None:
         return
     lines = LineReader(str(data_folder().joinpath(*described.lexicon)))
-    content = "".join(f"{line.partition(' #')[0].rstrip()}\n" for line in lines).encode()
+    words = [line.partition(" #")[0].rstrip() for line in lines]
+    content = "".join(f"{line}\n" for line in sorted({*words, *described.additions})).encode()
     packed = zstandard.ZstdCompressor(level=LEVEL).compress(content)
     (folder / "lexicon.txt.zst").write_bytes(packed)
 

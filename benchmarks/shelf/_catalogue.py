@@ -22,6 +22,7 @@ class Described(NamedTuple):
     use: str
     limits: str
     lexicon: tuple[str, str] | None = None  # a file of a data set that answers before the model
+    additions: tuple[str, ...] = ()  # lines of the lexicon that the file lacks
 
 
 _SHARED_TASK = "The test file of SIGMORPHON 2021 task 1 is not in the training data; the validation file only selected the weights."
@@ -131,9 +132,16 @@ _ENGLISH = Described(
     example="Reykjavik",
     use=f"{_SPEECH} Commands look a word up in the lexicon first, and the confidence is then 1.",
     limits="CMUdict describes General American, as single words in lowercase. It contains many names and some errors. The "
-    "lexicon lists all pronunciations of a homograph (`--nbest`) and cannot choose between them. The model was trained on "
-    "the first pronunciation of each word.",
+    "lexicon lists all pronunciations of a homograph (`--nbest`) and cannot choose between them. Four frequent words that "
+    "CMUdict lacks are added: ny, nyc, sf, thats. The model was trained on the first pronunciation of each word.",
     lexicon=("g2p_cmudict", "cmudict.dict.gz"),
+    # CMUdict lacks four of the 1,000 most frequent words: see _frequent.py.
+    additions=(
+        "ny EH2 N W AY1",
+        "nyc EH2 N W AY2 S IY1",
+        "sf EH2 S EH1 F",
+        "thats DH AE1 T S",
+    ),
 )
 _ARABIC = Described(
     run=shelf.arabic_names,

@@ -9,8 +9,11 @@ import pytest
 from benchmarks.shelf._card import card
 from benchmarks.shelf._catalogue import MODELS
 from foveal.bundles import load_bundle
+from foveal.data.formats._lexicons import read_lexicon
+from foveal.serving._lexicon_first import LexiconFirst
 from foveal.shelf._adding import model_files
 from foveal.shelf._index import CARD, CARD_DATA, read_index
+from foveal.tasks import Transduction
 
 SHELF = Path(__file__).resolve().parents[2] / "shelf"
 SHIPPED = {model.name: model for model in read_index(SHELF / "foveal_shelf")}
@@ -52,6 +55,19 @@ def test_the_license_allows_shipping(name: str) -> None:
         assert not any(part in one["license"] for part in FORBIDDEN)
         assert one["source"] in (folder / "LICENSE.txt").read_text(encoding="utf-8")
         assert all(len(file["sha256"]) == 64 for file in one["files"])
+
+
+def test_the_lexicon_has_the_most_frequent_english_words() -> None:
+    """The list is from benchmarks/shelf/_frequent.py; a word of the lexicon is answered from there."""
+    lexicon = read_lexicon([str(SHIPPED["g2p-en"].folder / "lexicon.txt.zst")])
+    words = Path(__file__).with_name("frequent_english.txt").read_text("utf-8").split()
+    assert len(set(words)) == 1000
+    assert [word for word in words if word not in lexicon] == []
+    task = load_bundle(SHIPPED["g2p-en"].folder)
+    assert isinstance(task, Transduction)
+    answerer = LexiconFirst(task.answerer(), task, lexicon)
+    for word, found in zip(words, answerer.predict(words), strict=True):
+        assert (found.output, found.confidence) == (" ".join(lexicon[word][0]), 1.0)
 
 
 def test_the_package_names_all_licenses() -> None:
