@@ -13,6 +13,7 @@ import pytest
 
 from foveal import load
 from foveal.bundles import load_bundle, save_bundle
+from foveal.cli._arguments import _found
 from foveal.errors import BundleError
 from foveal.shelf import ShelfModel, model_folder, shelf
 from foveal.shelf._index import INDEX, MODELS, ModelScore, files_of, index_json
@@ -91,6 +92,13 @@ def test_a_name_stands_for_a_verified_folder(package: Path, run: Run) -> None:
     (package / "calibration.json").write_text("[]")
     with pytest.raises(BundleError, match=r"upper: the model in .* is damaged: calibration\.json"):
         model_folder("upper")
+
+
+def test_names_stand_in_every_argument_that_takes_models(package: Path) -> None:
+    assert _found(("upper", "en=upper")) == (str(package), f"en={package}")
+    assert _found(Path("upper")) == package
+    assert _found("runs/rate=0.1") == "runs/rate=0.1"
+    assert _found(None) is None
 
 
 def test_existing_folders_win(
