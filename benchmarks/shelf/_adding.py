@@ -9,6 +9,7 @@ import json
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, replace
+from hashlib import sha256
 from itertools import cycle, islice
 from pathlib import Path
 from shutil import rmtree
@@ -22,8 +23,8 @@ from foveal.bundles import load_bundle, save_bundle
 from foveal.data import Example, LineReader
 from foveal.data._example import evenly_spaced
 from foveal.datasets import data_folder
-from foveal.datasets._catalog import catalog
 from foveal.datasets._contents import content_digest
+from foveal.errors import ExportError
 from foveal.export import ExportOptions, export_bundle
 from foveal.shelf._adding import model_files
 from foveal.shelf._index import CARD, CARD_DATA, INDEX, MODELS, files_of, index_json, model_of
@@ -35,10 +36,11 @@ from ..records._fitting import Cost
 from ..records._scoring import source_files
 from ..results import Results
 from ._card import card
-from ._catalogue import Described
+from ._catalogue import Described, data_set_of
 
 NUM_MISTAKES = 10
 NUM_TIMED = 1000  # test examples that the speed is measured on
+FEW_TIMED = 100  # recordings
 NUM_TESTED = 20  # examples of the self-test of an export, which it contains
 FEW_TESTED = 4  # a lexicon leaves less room
 ROUNDS = 3
@@ -165,7 +167,8 @@ def _shown(example: Example) -> str:
 
 def _speed(task: AbstractTask[Any], examples: list[Example]) -> float:
     """Return the number of examples in a second of CPU time, on one thread, in batches: the best of three rounds."""
-    asked = [replace(example, target=None) for example in islice(cycle(examples), NUM_TIMED)]
+    number = NUM_TIMED if task.inputs.text else FEW_TIMED
+    asked = [replace(example, target=None) for example in islice(cycle(examples), number)]
     seconds = []
     for _ in range(ROUNDS):
         began = time.process_time()
@@ -174,12 +177,17 @@ def _speed(task: AbstractTask[Any], examples: list[Example]) -> float:
     return round(len(asked) / min(seconds), 1)
 
 
-def _export(folder: Path, described: Described, test: list[Example]) -> dict[str, Any]:
-    """Write the int8 export, and return how many of the tested examples it answers like the bundle."""
+def _export(folder: Path, described: Described, test: list[Example]) -> dict[str, Any] | None:
+    """Write the int8 export, and return how many of the tested examples it answers like the bundle. Return None for a
+    model without an export.
+    """
     options = ExportOptions(storage="int8", license=described.license, data=described.data)
     number = NUM_TESTED if described.lexicon is None else FEW_TESTED
     examples = [replace(each, target=None) for each in evenly_spaced(test, number)]
-    done = export_bundle(folder, folder / "export", examples, options)
+    try:
+        done = export_bundle(folder, folder / "export", examples, options)
+    except ExportError:
+        return None
     return {"size": done.size, "tested": done.num_tested, "equal": done.num_equal}
 
 
@@ -195,7 +203,7 @@ def _write_lexicon(folder: Path, described: Described) -> None:
 
 def _data_set(name: str, run: Run) -> dict[str, Any]:
     """Return source, license and citation of a data set, and the checksums of the files of the run."""
-    entry = catalog()[name]
+    entry = data_set_of(name)
     known = {file.path: file.sha256 for file in entry.files}
     used = {path for source in _parts(run).values() for path in source_files(source)}
     inside = [path.relative_to(entry.folder) for path in used if path.is_relative_to(entry.folder)]
@@ -208,15 +216,25 @@ def _data_set(name: str, run: Run) -> dict[str, Any]:
         "files": [
             {"path": path, "sha256": known.get(path) or content_digest(entry.folder / path)}
             for path in sorted(each.as_posix() for each in inside) or known
-        ],
+        ]
+        or [_whole_folder(entry.folder)],
     }
+
+
+def _whole_folder(folder: Path) -> dict[str, str]:
+    """Return one checksum for all files of a folder: the sha256 of the lines "sha256  path"."""
+    paths = sorted(path for path in folder.rglob("*") if path.is_file())
+    files = [(sha256(path.read_bytes()).hexdigest(), path.relative_to(folder)) for path in paths]
+    lines = "".join(f"{digest}  {path.as_posix()}\n" for digest, path in files)
+    name = f"all {len(files):,} files"
+    return {"path": name, "sha256": sha256(lines.encode()).hexdigest()}
 
 
 def _draw_mistake(
     task: AbstractTask[Any], mistakes: Iterable[Mapping[str, Any]], folder: Path
 ) -> None:
-    """Draw the attention of the most confident mistake, if the model shows attention."""
-    for mistake in mistakes:
+    """Draw the attention of the most confident mistake, if the model reads text and shows attention."""
+    for mistake in mistakes if task.inputs.text else ():
         example = Example(mistake["source"])
         trace = task.predict(example, replace(task.prediction, trace=True)).trace
         if trace is not None:
@@ -234,7 +252,7 @@ def _license_lines(described: Described) -> Iterator[str]:
     yield f"License text: https://spdx.org/licenses/{described.license}.html"
     yield ""
     for name in described.data:
-        entry = catalog()[name]
+        entry = data_set_of(name)
         yield f"The model was trained on {name}: {entry.about}."
         yield f"Source: {entry.source}"
         yield f"License of the data: {entry.license}"

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from foveal.datasets._catalog import catalog
 from foveal.shelf._index import CARD_DATA
 
 Data = Mapping[str, Any]
@@ -174,10 +175,11 @@ def _model(data: Data, folder: Path) -> Iterator[str]:
     yield ""
     yield f"- Parameters: {data['parameters']:,}; the settings are in `spec.json`."
     yield f"- Files: {', '.join(f'{name} {size / 1e6:.2f} MB' for name, size in sizes.items())}."
-    yield (
-        f"- `export/` runs without torch and stores the weights in 8 bits; it answers {export['equal']} of "
-        f"{export['tested']} test inputs like the bundle."
-    )
+    if export is not None:
+        yield (
+            f"- `export/` runs without torch and stores the weights in 8 bits; it answers {export['equal']} of "
+            f"{export['tested']} test inputs like the bundle."
+        )
     yield (
         f"- Speed: {row['words_per_second']:,.0f} inputs in a second of CPU time, on one thread, in batches "
         f"({data['machine']['cpu']})."
@@ -191,14 +193,16 @@ def _model(data: Data, folder: Path) -> Iterator[str]:
     yield "To make it again:"
     yield ""
     yield "```console"
-    yield f"$ foveal data get {' '.join(one['name'] for one in data['data'])}"
+    names = [one["name"] for one in data["data"] if one["name"] in catalog()]
+    if names:
+        yield f"$ foveal data get {' '.join(names)}"
     yield f"$ foveal fit --recipe recipes/shelf.py:{data['recipe']} --out runs/{row['name']}"
     yield f"$ python -m benchmarks.shelf fit --runs runs --names {row['name']}"
     yield f"$ python -m benchmarks.shelf add --runs runs --names {row['name']}"
     yield "```"
     yield ""
     made = ", ".join(f"{name} {version}" for name, version in data["made_with"].items())
-    yield f"The second command trains the model in your own folder; the last two write the shelf. Made with {made}."
+    yield f"`foveal fit` trains the model in your own folder; the last two commands write the shelf. Made with {made}."
     yield ""
 
 
@@ -207,7 +211,7 @@ def _sizes(folder: Path) -> dict[str, int]:
     parts = {
         "bundle": ("spec.json", "vocabulary.json", "weights.safetensors", "calibration.json"),
         "lexicon": ("lexicon.txt.zst",),
-        "export": tuple(f"export/{path.name}" for path in sorted((folder / "export").iterdir())),
+        "export": tuple(f"export/{path.name}" for path in sorted((folder / "export").glob("*"))),
     }
     found = {
         part: sum((folder / name).stat().st_size for name in names if (folder / name).exists())

@@ -4,8 +4,23 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import NamedTuple
 
+from foveal.datasets._catalog import DataSet, catalog
 from foveal.training import Run
 from recipes import shelf
+
+# Data sets that `foveal data` cannot get.
+_OTHERS = {
+    "audio_digits/audiomnist": DataSet(
+        name="audio_digits/audiomnist",
+        about="spoken digits of 60 speakers (AudioMNIST), resampled to 8 kHz",
+        source="https://github.com/soerenab/AudioMNIST",
+        revision=None,
+        license="MIT, copyright 2018 soerenab",
+        citation="Becker et al. 2018, Interpreting and Explaining Deep Neural Networks for Classification of Audio Signals",
+        files=(),
+        by_hand="`recipes/spoken_digits.py` describes the data.",
+    ),
+}
 
 
 class Described(NamedTuple):
@@ -84,6 +99,11 @@ _SCRIPTS = {
     "ko": "Hangul",
     "ru": "Cyrillic script (Russian)",
 }
+
+
+def data_set_of(name: str) -> DataSet:
+    """Return a data set that a model was trained on, by its name."""
+    return _OTHERS[name] if name in _OTHERS else catalog()[name]
 
 
 def _pronunciation(language: str) -> Described:
@@ -175,12 +195,13 @@ _DIGITS = Described(
     about="recordings of one to nine English digits to words",
     languages=("en",),
     license="MIT",
-    data=("audio_digits",),
+    data=("audio_digits/audiomnist",),
     left_out="Six of the 60 speakers of AudioMNIST are only in the test set, and six others only in the validation set.",
     example="digits.flac",
     use="Teaching, and tests of speech pipelines.",
     limits="The training recordings join single digits of 48 speakers, read in a quiet room, with pauses and noise. Other "
-    "microphones and continuous speech give more errors. The model knows no other words.",
+    "microphones and continuous speech give more errors. The model knows no other words. It needs the extra audio, and has "
+    "no export.",
 )
 
 MODELS: Mapping[str, Described] = {
