@@ -76,12 +76,10 @@ def sweep(
             start = start + tl.load(terms + here, mask=on_here, other=0.0)
         tl.store(starts + here, start, mask=on_here)
         if BACK:
-            on_end = on_here & (t > 0)
-            at_end = here - LABELS
+            on_end, at_end = on_here & (t > 0), here - LABELS
             end = tl.sum(table * start[:, None, :], 2)
         else:
-            on_end = on_here
-            at_end = here
+            on_end, at_end = on_here, here
             ring = tl.where(newest, start[:, None, :], ring)
             end = tl.sum(weight * ring, 1)
         if SCALED:
