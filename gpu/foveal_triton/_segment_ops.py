@@ -95,9 +95,10 @@ class Layout(NamedTuple):
         tile = padded * max(padded, power_of_two(lengths))
         block = max(1, tile_size() // tile)
         warps = 1 if tile <= 256 else 4 if tile <= 1024 else 16
-        small = block * tile * segments.element_size() <= 8 << 10
-        # Each stage has masks, which need too many scalar registers on AMD.
-        stages = min(stages_ahead(segments), 4 if small and torch.version.hip is None else 2)
+        size = block * tile * segments.element_size()
+        # Loads that run ahead need registers, and their masks too many scalar registers on AMD.
+        most = 1 if size > 16 << 10 else 2 if size > 8 << 10 or torch.version.hip is not None else 4
+        stages = min(stages_ahead(segments), most)
         return cls(labels, lengths, block, stages, warps)
 
     def flat(self, rows: int) -> tuple[tuple[int], dict[str, int]]:
