@@ -213,4 +213,11 @@ FAMILIES = (
         projective_calls,
     ),
     Family("span tree", "(batch, words)", ((32, 20), (32, 40)), (2, 256), span_calls),
+    Family(
+        "semi-Markov",
+        "(batch, positions, lengths, labels)",
+        ((32, 25, 5, 2), (16, 50, 8, 4), (16, 200, 20, 20)),
+        (2, 30, 64, 64),
+        segment_calls,
+    ),
 )

@@ -18,7 +18,9 @@ from .targets import MOST_REGISTERS, TARGETS, Resources, compiled, resources
 
 OUT = Path("results/gpu_compile.json")
 # The name of a row shows these constants; the others do not choose another variant of a kernel.
-_SHOWN = ("PADDED", "ROWS", "LANES", "SPLITS", "FIRST", "BACK", "KEEP", "BEST", "DRAW")
+_SHOWN = (
+    "PADDED", "SLOTS", "ROWS", "LANES", "SPLITS", "FIRST", "BACK", "SCALED", "KEEP", "BEST", "DRAW",
+)  # fmt: skip
 
 
 def variants(family: Family, *, amd: bool) -> dict[str, Launch]:
