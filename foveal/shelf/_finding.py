@@ -78,8 +78,8 @@ def model_folder(name: str | Path) -> Path:
     else:
         advice = f"No shelf is installed; `pip install {PACKAGE}` adds pretrained models."
     raise BundleError(
-        f"{text}: this folder does not exist, and there is no model of this name. Use the --out folder of a training run, "
-        f"or the name of a model. {advice}"
+        f"{text}: this folder does not exist, and there is no model of this name. Use the --out folder of foveal fit, or "
+        f"the name of a model. {advice}"
     )
 
 
