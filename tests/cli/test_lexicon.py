@@ -14,6 +14,7 @@ from tests.cli.test_commands import WORDS, foveal, write
 
 pytestmark = pytest.mark.slow
 
+ENGLISH = Path(__file__).resolve().parents[2] / "shelf/foveal_shelf/models/g2p-en"
 KNOWN = """\
 ;;; comments of CMUdict
 ab  A1 B # a note
@@ -151,21 +152,20 @@ def test_a_word_with_a_space_is_refused_where_a_space_ends_the_word(folder: Path
     assert foveal("lexicon", "run", folder=folder, text="ab cd\n").returncode == 0
 
 
-def test_sherpa_onnx_reads_the_lexicon(folder: Path, tmp_path: Path) -> None:
+def check_in_sherpa_onnx(lines: list[str], folder: Path) -> None:
     """The voice is a graph whose samples are the ids of its tokens; so the test shows what sherpa-onnx looks up."""
     sherpa_onnx = pytest.importorskip("sherpa_onnx")
     pytest.importorskip("onnx")
     from tests.cli.echoing_voice import write_voice  # noqa: PLC0415 - needs onnx
 
-    lines, _ = written(folder, "--known", "known.txt", "--format", "sherpa")
-    (tmp_path / "lexicon.txt").write_text("\n".join(lines) + "\n")
+    (folder / "lexicon.txt").write_text("\n".join(lines) + "\n")
     tokens = sorted({token for line in lines for token in line.split()[1:]})
     numbers = {token: number for number, token in enumerate(tokens, 1)}
-    write_voice(tmp_path / "voice.onnx", tmp_path / "tokens.txt", tokens)
+    write_voice(folder / "voice.onnx", folder / "tokens.txt", tokens)
     voice = sherpa_onnx.OfflineTtsVitsModelConfig(
-        model=str(tmp_path / "voice.onnx"),
-        lexicon=str(tmp_path / "lexicon.txt"),
-        tokens=str(tmp_path / "tokens.txt"),
+        model=str(folder / "voice.onnx"),
+        lexicon=str(folder / "lexicon.txt"),
+        tokens=str(folder / "tokens.txt"),
     )
     model = sherpa_onnx.OfflineTtsModelConfig(vits=voice, num_threads=1, provider="cpu")
     engine = sherpa_onnx.OfflineTts(sherpa_onnx.OfflineTtsConfig(model=model))
@@ -174,3 +174,18 @@ def test_sherpa_onnx_reads_the_lexicon(folder: Path, tmp_path: Path) -> None:
         samples = np.array(engine.generate(word, sid=0, speed=1.0).samples)
         found = np.rint(samples * 1000).astype(int).tolist()
         assert found == [numbers[token] for token in pronunciation]
+
+
+def test_sherpa_onnx_reads_the_lexicon(folder: Path, tmp_path: Path) -> None:
+    lines, _ = written(folder, "--known", "known.txt", "--format", "sherpa")
+    check_in_sherpa_onnx(lines, tmp_path)
+
+
+def test_sherpa_onnx_reads_the_lexicon_of_the_shipped_english_model(tmp_path: Path) -> None:
+    words = ["reykjavik", "frequent", "don't", "xylotron", "foveal"]  # three from CMUdict
+    text = "".join(f"{word}\n" for word in words)
+    done = foveal("lexicon", ENGLISH, "--format", "sherpa", folder=tmp_path, text=text)
+    lines = done.stdout.splitlines()
+    assert [line.split()[0] for line in lines] == words
+    assert "5 words: 3 from lexicons, 2 from the model." in done.stderr
+    check_in_sherpa_onnx(lines, tmp_path)
