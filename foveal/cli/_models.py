@@ -91,7 +91,7 @@ def _verify(models: Iterable[ShelfModel]) -> None:
     """Compare checksums, print a line for each model, and fail if a file has changed."""
     damaged = list[str]()
     for model in models:
-        reasons = list(model.changed())
+        reasons = model.changed()
         _say(
             f"{model.name}: {reasons[0] if reasons else f'{len(model.files)} files, all checksums match'}"
         )

@@ -64,12 +64,15 @@ class ShelfModel:
         found = any(file.path == CARD for file in self.files)
         return self.folder / CARD if found else None
 
-    def changed(self) -> Iterator[str]:
+    def changed(self) -> list[str]:
         """Compare the files with the index.
 
         Returns:
-            An iterator over the files that are missing or differ, with the reason.
+            The files that are missing or differ, each with the reason.
         """
+        return list(self._reasons())
+
+    def _reasons(self) -> Iterator[str]:
         for file in self.files:
             path = self.folder / file.path
             if path.is_symlink() or not path.is_file():
@@ -85,7 +88,7 @@ class ShelfModel:
         Raises:
             BundleError: A file is missing or has changed.
         """
-        reasons = list(self.changed())
+        reasons = self.changed()
         if reasons:
             raise BundleError(
                 f"{self.name}: the model in {self.folder} is damaged: {reasons[0]}. Install its package again, or add the "

@@ -258,5 +258,5 @@ def test_the_lexicon_of_a_model_answers_first(run: Run, tmp_path: Path) -> None:
 def test_pages_about_a_model_are_written_elsewhere(package: Path, run: Run, tmp_path: Path) -> None:
     assert run("doctor", "upper").returncode == 0
     assert (tmp_path / "doctor.html").exists()
-    assert list(shelf()["upper"].changed()) == []
+    assert shelf()["upper"].changed() == []
     assert not (package / "doctor.html").exists()

@@ -28,7 +28,7 @@ FORBIDDEN = (
 @pytest.mark.parametrize("name", SHIPPED)
 def test_it_is_small_and_complete(name: str) -> None:
     model = SHIPPED[name]
-    assert list(model.changed()) == []
+    assert model.changed() == []
     assert sorted(file.path for file in model.files) == sorted(model_files(model.folder))
     there = {path.relative_to(model.folder).as_posix() for path in model.folder.rglob("*.*")}
     assert {file.path for file in model.files} == there
