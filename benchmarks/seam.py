@@ -3,7 +3,9 @@
     python -m benchmarks.seam --before FOLDER
 
 FOLDER has the package of an earlier commit. Two processes, one for each package, run the same calls in turns, in
-one thread; a figure is the median over rounds of the CPU time after divided by the CPU time before.
+one thread. The ratio of a pair of processes is the median over rounds of the CPU time after divided by the CPU time
+before. The place of code and data in memory changes it by a few percent from pair to pair, even with the same package, so
+a figure is the median over new pairs, with quartiles.
 """
 
 import argparse
@@ -11,13 +13,14 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from statistics import median, quantiles
 from typing import Any
 
 import torch
+from rich.progress import track
 
 from foveal.inference import chain_log_partition, chain_marginals
 
@@ -27,7 +30,7 @@ from .timing import use_one_thread
 OUT = Path("results/gpu_seam.json")
 ROOT = Path(__file__).resolve().parents[1]
 SIZES = ((1, 1, 2), (32, 25, 2), (32, 50, 20))
-ROUNDS, BLOCK, MOST = 101, 0.01, 1.02
+PAIRS, ROUNDS, BLOCK, MOST = 21, 25, 0.01, 1.02
 
 # By default, the history of a process decides whether the C library returns the memory of a large tensor to the
 # system, so two processes with the same code may differ. Here, both processes keep it.
@@ -104,16 +107,30 @@ def started(folder: Path) -> "subprocess.Popen[str]":
     )
 
 
-def rows(before: Worker, after: Worker) -> Iterator[Row]:
-    """Yield the ratio of each call."""
-    for name in calls():
-        times = max(1, round(BLOCK / max(after.seconds(name, 20), 1e-7)))
-        before.seconds(name, times)
-        ratios = []
-        for number in range(ROUNDS):
-            pair = (before, after) if number % 2 else (after, before)
-            taken = {worker: worker.seconds(name, times) for worker in pair}
-            ratios.append(taken[after] / taken[before])
+def ratio(before: Worker, after: Worker, name: str) -> float:
+    """Return the ratio of a call in one pair of processes."""
+    times = max(1, round(BLOCK / max(after.seconds(name, 20), 1e-7)))
+    before.seconds(name, times)
+    ratios = []
+    for number in range(ROUNDS):
+        pair = (before, after) if number % 2 else (after, before)
+        taken = {worker: worker.seconds(name, times) for worker in pair}
+        ratios.append(taken[after] / taken[before])
+    return median(ratios)
+
+
+def ratios_of_pairs(before: Path, after: Path) -> Iterator[Mapping[str, float]]:
+    """Yield the ratio of each call in new pairs of processes."""
+    for _ in range(PAIRS):
+        with ExitStack() as stack:
+            old, new = (Worker(stack.enter_context(started(each))) for each in (before, after))
+            yield {name: ratio(old, new, name) for name in calls()}
+
+
+def rows(pairs: Sequence[Mapping[str, float]]) -> Iterator[Row]:
+    """Yield the figure of each call."""
+    for name in pairs[0]:
+        ratios = [pair[name] for pair in pairs]
         low, _, high = quantiles(ratios, n=4)
         yield Row(
             name=f"chain {name}, after / before",
@@ -133,12 +150,9 @@ def main() -> int:
     options = parser.parse_args()
     use_one_thread()
     results = Results.here("python -m benchmarks.seam", packages=["foveal-native"])
-    with ExitStack() as stack:
-        workers = [
-            Worker(stack.enter_context(started(folder.resolve())))
-            for folder in (options.before, ROOT)
-        ]
-        results = results.with_rows(rows(*workers))
+    measured = ratios_of_pairs(options.before.resolve(), ROOT)
+    pairs = list(track(measured, "pairs of processes", total=PAIRS))
+    results = results.with_rows(rows(pairs))
     results.save(options.out)
     for row in results.rows:
         print(f"{row.name}: {row.value:.3f}{'  MISSED' if row.misses else ''}")
