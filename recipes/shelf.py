@@ -7,7 +7,7 @@
 The recipes take the settings of the other recipes with half the width. The test files of shared tasks stay out of
 training. The English words of CMUdict have no official split: words are divided by a hash, and the test words of
 SIGMORPHON 2021 are left out too. `foveal data get g2p_cmudict g2p_sigmorphon2021 translit_coling2018 translit_ar2en
-ud_english_ewt` gets the data; the spoken digits are described in `recipes/spoken_digits.py`.
+ud_english_ewt scan` gets the data; the spoken digits are described in `recipes/spoken_digits.py`.
 """
 
 import hashlib
@@ -31,7 +31,7 @@ from foveal.datasets import data_folder
 from foveal.models import DecoderSpec, Seq2SeqSpec, TaggerSpec, TextEncoderSpec
 from foveal.tasks import TaggingSpec, TransductionSpec
 from foveal.training import Run, TrainingSpec
-from recipes import g2p_low, g2p_medium, katakana, spoken_digits
+from recipes import g2p_low, g2p_medium, katakana, scan, spoken_digits
 
 DATA = data_folder()
 FOLDER = Path(__file__).resolve().parents[1] / ".cache/shelf"
@@ -60,7 +60,15 @@ LOW = {
     "ro": "rum",
     "sl": "slv",
 }
-SCRIPTS = {"ar": "arabic", "he": "hebrew", "ja": "katakana", "ko": "korean", "ru": "russian"}
+SCRIPTS = {
+    "ar": "arabic",
+    "he": "hebrew",
+    "ja": "katakana",
+    "ko": "korean",
+    "ru": "russian",
+    "zh": "chinese",
+}
+NARROWER = {"ko": 104, "zh": 88}  # the embeddings of many characters take the room
 WORD = re.compile(r"[a-z]+('[a-z]+)?")
 ALTERNATIVE = re.compile(r"\(\d+\)$")
 NUM_TEST, NUM_DEV = 25, 8  # of 1,000 words of CMUdict
@@ -104,7 +112,8 @@ def names(script: str) -> Run:
     """Return a run of `recipes/katakana.py` with half the width."""
     run = katakana.recipe(SCRIPTS[script])
     assert isinstance(run.task, TransductionSpec)
-    return replace(run, task=replace(run.task, model=_model(dropout=0.2)))
+    model = _model(dropout=0.2, size=NARROWER.get(script, 128))
+    return replace(run, task=replace(run.task, model=model))
 
 
 def arabic_names() -> Run:
@@ -145,6 +154,11 @@ def tagger() -> Run:
     )
 
 
+def commands() -> Run:
+    """Return a run from commands to actions: a translator that is small enough to look into."""
+    return scan.recipe("simple")
+
+
 def digits() -> Run:
     """Return a run from recordings to the words of their digits."""
     return spoken_digits.recipe("softmax")
@@ -156,8 +170,11 @@ g2p_bg, g2p_fr, g2p_hu, g2p_hy, g2p_ja, g2p_ka, g2p_ko, g2p_nl, g2p_sh, g2p_vi =
 g2p_ady, g2p_cy, g2p_el, g2p_is, g2p_it, g2p_km, g2p_lv, g2p_mt, g2p_ro, g2p_sl = (
     partial(low, language) for language in LOW
 )
-names_ar, names_he, names_ja, names_ko, names_ru = (partial(names, script) for script in SCRIPTS)
+names_ar, names_he, names_ja, names_ko, names_ru, names_zh = (
+    partial(names, script) for script in SCRIPTS
+)
 g2p_en, names_from_ar, tagger_en, digits_en = english, arabic_names, tagger, digits
+commands_en = commands
 
 
 def cmudict(part: str) -> SourceSpec:

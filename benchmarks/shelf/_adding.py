@@ -258,5 +258,5 @@ def _license_lines(described: Described) -> Iterator[str]:
         yield f"License of the data: {entry.license}"
         yield f"Please cite: {entry.citation}"
         notice = entry.folder / "LICENSE"
-        if described.license == "BSD-2-Clause":
+        if described.license.startswith("BSD"):
             yield from ("", notice.read_text(encoding="utf-8").strip())

@@ -17,6 +17,7 @@ _TITLES = {
     "names": "Names",
     "tagger": "Parts of speech",
     "digits": "Spoken digits",
+    "commands": "Commands",
 }
 _HUB_TASKS = {
     "transduction": "text2text-generation",

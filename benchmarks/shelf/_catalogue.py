@@ -98,6 +98,7 @@ _SCRIPTS = {
     "ja": "katakana",
     "ko": "Hangul",
     "ru": "Cyrillic script (Russian)",
+    "zh": "Chinese characters",
 }
 
 
@@ -189,6 +190,19 @@ _TAGGER = Described(
     limits="The training text is from the web of 2003 to 2012: blogs, newsgroups, email, reviews and answers. Punctuation "
     "must be separated from words, as in the treebank.",
 )
+_COMMANDS = Described(
+    run=shelf.commands,
+    recipe="commands_en",
+    about="English commands to actions: a toy translator",
+    languages=("en",),
+    license="BSD-3-Clause",
+    data=("scan",),
+    left_out="The test file of the simple split is not in the training data.",
+    example="'jump around left twice'",
+    use="Teaching: a translator whose attention and search are small enough to look at.",
+    limits="It knows the 13 words of SCAN. Its test commands combine known parts in ways that are similar to the training "
+    "commands; models of this kind fail on longer ones.",
+)
 _DIGITS = Described(
     run=shelf.digits,
     recipe="digits_en",
@@ -211,4 +225,5 @@ MODELS: Mapping[str, Described] = {
     **{f"names-{script}": _names(script) for script in _SCRIPTS},
     "tagger-en": _TAGGER,
     "digits-en": _DIGITS,
+    "commands-en": _COMMANDS,
 }
