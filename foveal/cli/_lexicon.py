@@ -18,9 +18,9 @@ from ..data.formats._lexicons import (
     LexiconFormat,
     LexiconWriter,
     Tokens,
+    listed,
     read_inventory,
     read_lexicon,
-    within,
 )
 from ..errors import SpecError
 from ..serving import Predictor
@@ -93,11 +93,8 @@ def command(
         **read_lexicon([] if own is None else [str(own)]),
         **read_lexicon([str(file) for file in known]),
     }
-    allowed = () if inventory is None else read_inventory(str(inventory))
-    lexicon = {word: within(found, allowed) for word, found in lexicon.items()}
-    speaker = _Speaker(
-        predictor, spec, lexicon, predictor.settings(nbest=nbest, inventory=allowed or None)
-    )
+    allowed = None if inventory is None else read_inventory(str(inventory))
+    speaker = _Speaker(predictor, spec, lexicon, predictor.settings(nbest=nbest, inventory=allowed))
     explain_engine(chosen)
     writer = LexiconWriter(form)
     counts, doubtful = {"lexicon": 0, "model": 0}, list[Entry]()
@@ -133,8 +130,8 @@ class _Speaker:
         unknown = [Example(word) for word in words if not self._listed(word)]
         answers = iter(self._predictor.predict(unknown, self._settings))
         for word in words:
-            if listed := self._listed(word):
-                yield [Entry(word, tokens, 1.0, "lexicon") for tokens in listed]
+            if found := self._listed(word):
+                yield [Entry(word, tokens, 1.0, "lexicon") for tokens in found]
                 continue
             best = next(answers).nbest[: self._settings.nbest]
             yield [
@@ -143,8 +140,8 @@ class _Speaker:
             ]
 
     def _listed(self, word: str) -> list[Tokens]:
-        """Return the known pronunciations of a word, as it is written or in lowercase."""
-        return self._known.get(word) or self._known.get(word.lower()) or []
+        """Return the known pronunciations of a word that consist of allowed tokens."""
+        return listed(self._known, word, self._settings.inventory)
 
 
 def _words(files: Sequence[str]) -> Iterator[str]:

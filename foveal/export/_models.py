@@ -78,5 +78,5 @@ def check_search(settings: PredictionSpec) -> None:
     if settings.inventory:
         raise ExportError(
             f"prediction.inventory has no export yet, expected none, got {len(settings.inventory)} tokens. Train without "
-            f"it, and pass --inventory to the commands."
+            f"it, and pass --inventory to foveal lexicon."
         )

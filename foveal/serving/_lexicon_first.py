@@ -10,7 +10,7 @@ from typing import final
 from typing_extensions import override
 
 from ..data import Example
-from ..data.formats._lexicons import Tokens, within
+from ..data.formats._lexicons import Tokens, listed
 from ..tasks import Prediction, PredictionSpec, Transduction
 from ..tasks.base._answerer import AbstractAnswerer
 from ..tasks.base._prediction import Candidate
@@ -52,18 +52,12 @@ class LexiconFirst(AbstractAnswerer):
         self, examples: Sequence[Example], settings: PredictionSpec | None = None
     ) -> list[Prediction]:
         settings = settings or self.settings
-        listed = [within(self._listed(example), settings.inventory) for example in examples]
+        known = [listed(self._lexicon, each.text, settings.inventory) for each in examples]
         unknown = [
-            self._readable(one) for one, found in zip(examples, listed, strict=True) if not found
+            self._readable(one) for one, found in zip(examples, known, strict=True) if not found
         ]
         answers = iter(self._answerer.answer(unknown, settings) if unknown else ())
-        return [
-            self._known(found[: settings.nbest]) if found else next(answers) for found in listed
-        ]
-
-    def _listed(self, example: Example) -> list[Tokens]:
-        word = example.text
-        return self._lexicon.get(word) or self._lexicon.get(word.lower()) or []
+        return [self._known(found[: settings.nbest]) if found else next(answers) for found in known]
 
     def _known(self, pronunciations: Sequence[Tokens]) -> Prediction:
         decode = self._task.spec.target.decode

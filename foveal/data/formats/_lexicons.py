@@ -9,7 +9,7 @@ The reader takes all of them, and files with two columns for training.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
 from ...errors import DataError
@@ -82,10 +82,18 @@ def read_inventory(file: str) -> tuple[str, ...]:
     return tokens
 
 
-def within(pronunciations: Sequence[Tokens], inventory: Sequence[str]) -> list[Tokens]:
-    """Return the pronunciations that consist of tokens of an inventory; an empty inventory has all tokens."""
+def listed(
+    lexicon: Mapping[str, Sequence[Tokens]], word: str, inventory: Sequence[str] = ()
+) -> list[Tokens]:
+    """Return the pronunciations of a word, as it is written or else in lowercase, that consist of tokens of an inventory.
+    An empty inventory has all tokens.
+    """
     allowed = set(inventory)
-    return [each for each in pronunciations if not allowed or allowed.issuperset(each)]
+    for form in (word, word.lower()):
+        found = lexicon.get(form, ())
+        if kept := [each for each in found if not allowed or allowed.issuperset(each)]:
+            return kept
+    return []
 
 
 class LexiconWriter:
