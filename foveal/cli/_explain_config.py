@@ -11,7 +11,9 @@ from rich.padding import Padding
 from rich.text import Text
 from tyro.conf import Positional, arg
 
+from ..errors import SpecError
 from ..planning._choices import Planned, load_plan
+from ..shelf._index import CARD_DATA
 from ..specs import settings
 from ..specs._files import specs_in
 
@@ -47,6 +49,11 @@ def command(
         with_specs: A Python file that defines the parts of the model that are not from foveal, as
             SPECS = (MySpec,). The command runs the file.
     """
+    if (run / CARD_DATA).exists():
+        raise SpecError(
+            f"{run.name}: expected the folder of a run, got a pretrained model, which ships without its run. "
+            f"`foveal models card {run.name}` describes its data and training."
+        )
     planned = load_plan(run, also=specs_in(with_specs))
     found = [one for one in _explained(planned) if not changed or one.origin != "default"]
     if as_json:

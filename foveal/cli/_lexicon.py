@@ -81,7 +81,7 @@ def command(
     """
     use_threads(threads)
     also = specs_in(with_specs)
-    predictor, chosen = load_predictor(bundle, others, also, device, engine)
+    predictor, chosen = load_predictor(bundle, others, also, device, engine, lexicon_first=False)
     spec = predictor.spec
     if not isinstance(spec, TransductionSpec):
         raise SpecError(
@@ -97,14 +97,14 @@ def command(
     speaker = _Speaker(predictor, spec, lexicon, predictor.settings(nbest=nbest, inventory=allowed))
     explain_engine(chosen)
     writer = LexiconWriter(form)
-    counts, doubtful = {"lexicon": 0, "model": 0}, list[Entry]()
+    counts, doubtful = {"lexicon": 0, "model": 0, "nothing": 0}, list[Entry]()
     words = _words(files)
     with answering_bar(None, is_quiet=not files and sys.stdin.isatty()) as answered:
         while some := list(islice(words, _AT_ONCE)):
             for entries in speaker.entries(some):
                 sys.stdout.writelines(f"{line}\n" for line in writer.lines(entries))
-                best = entries[0]
-                counts[best.origin] += 1
+                best = next((entry for entry in entries if entry.tokens), entries[0])
+                counts[best.origin if best.tokens else "nothing"] += 1
                 if best.confidence < check_below:
                     doubtful.append(best)
             sys.stdout.flush()
@@ -164,9 +164,12 @@ def _finish(
         lines = (f"{each.word}\t{' '.join(each.tokens)}\t{each.confidence:.4f}\n" for each in rows)
         check.write_text("".join(lines), encoding="utf-8")
     where = f"listed in {check}" if check else "--check FILE lists them"
+    left_out = (
+        f", {counts['nothing']:,} without a pronunciation and left out" if counts["nothing"] else ""
+    )
     explaining(stderr=True).print(
-        f"{sum(counts.values()):,} words: {counts['lexicon']:,} from lexicons, {counts['model']:,} from the model. "
-        f"To check, with a confidence below {below:g}: {len(doubtful):,}{f' ({where})' if doubtful else ''}",
+        f"{sum(counts.values()):,} words: {counts['lexicon']:,} from lexicons, {counts['model']:,} from the model"
+        f"{left_out}. To check, with a confidence below {below:g}: {len(doubtful):,}{f' ({where})' if doubtful else ''}",
         markup=False,
         soft_wrap=True,
     )

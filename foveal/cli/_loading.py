@@ -58,14 +58,20 @@ def load_models(
 
 
 def load_predictor(
-    folder: Path, others: Sequence[Path], also: Sequence[type], device: str, engine: Engine
+    folder: Path,
+    others: Sequence[Path],
+    also: Sequence[type],
+    device: str,
+    engine: Engine,
+    *,
+    lexicon_first: bool = True,
 ) -> tuple[Predictor, Chosen]:
-    """Load the models of a command that answers, and choose the engine of the first. The lexicon of the first model
-    answers the words that it contains.
+    """Load the models of a command that answers, and choose the engine of the first. The lexicon of a single model
+    answers the words that it contains, unless the command reads it itself.
     """
     loaded = load_models(folder, others, also, resolve_device(device))
     chosen = choose_engine(loaded.task, engine, lambda: trial_examples(folder, also))
-    lexicon = None if others else own_lexicon(folder)
+    lexicon = own_lexicon(folder) if lexicon_first and not others else None
     if lexicon is None or not isinstance(loaded.task, Transduction):
         return Predictor(*loaded, chosen.answerer), chosen
     known = read_lexicon([str(lexicon)])

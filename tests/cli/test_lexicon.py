@@ -101,11 +101,18 @@ def test_only_tokens_of_the_inventory_are_written(folder: Path) -> None:
     assert rows["ab"] == ("A0 B", "lexicon")  # its first pronunciation has A1
     assert all(set(tokens.split()) <= {"A0", "B", "c", "d"} for tokens, _ in rows.values())
     (folder / "phones.txt").write_text("B\na\nb\n")
-    lines, _ = written(folder, "--known", "known.txt", "--inventory", "phones.txt")
+    lines, said = written(folder, "--known", "known.txt", "--inventory", "phones.txt")
     rows = {
         word: (tokens, origin) for word, tokens, _, origin in (row.split("\t") for row in lines)
     }
     assert rows["ab"] == ("a b", "model")
+    # The model has no allowed pronunciation for some words.
+    spoken, silent = len(rows), 4 - len(rows)
+    assert silent > 0
+    assert (
+        f"4 words: 0 from lexicons, {spoken} from the model, {silent} without a pronunciation and left out."
+        in said
+    )
 
 
 def test_an_inventory_without_tokens_of_the_model_is_refused(folder: Path) -> None:

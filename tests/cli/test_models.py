@@ -248,11 +248,21 @@ def test_the_lexicon_of_a_model_answers_first(run: Run, tmp_path: Path) -> None:
     assert run("predict", mine, "Ed").stdout.split("\t")[2] == expected
     done = run("lexicon", mine, text="abc\ned\n")
     assert done.stdout.splitlines()[:2] == ["abc\tX Y\t1.0000\tlexicon", "abc\tZ\t1.0000\tlexicon"]
-    assert "2 words: 1 from lexicons, 1 from the model." in done.stderr
+    # The untrained model writes nothing for ed.
+    assert (
+        "1 from lexicons, 0 from the model, 1 without a pronunciation and left out" in done.stderr
+    )
     known = tmp_path / "known.txt"
     known.write_text("abc\tQ\n")
     (line,) = run("lexicon", mine, "--known", known, text="abc\n").stdout.splitlines()
     assert line == "abc\tQ\t1.0000\tlexicon"
+
+
+def test_a_model_without_a_run_refers_to_its_card(package: Path, run: Run) -> None:
+    (package / "card.json").write_text("{}")
+    done = run("explain-config", "upper")
+    assert done.returncode == 2
+    assert "`foveal models card upper` describes its data and training" in done.stderr
 
 
 def test_pages_about_a_model_are_written_elsewhere(package: Path, run: Run, tmp_path: Path) -> None:
