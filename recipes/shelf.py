@@ -5,14 +5,15 @@
     python -m benchmarks.shelf add --runs runs                         score them, and write them into shelf/
 
 The recipes take the settings of the other recipes with half the width. The test files of shared tasks stay out of
-training. The English words of CMUdict have no official split: words are divided by a hash, and the test words of
-SIGMORPHON 2021 are left out too. `foveal data get g2p_cmudict g2p_sigmorphon2021 translit_coling2018 translit_ar2en
-ud_english_ewt scan` gets the data; the spoken digits are described in `recipes/spoken_digits.py`.
+training. CMUdict and the files of WikiPron have no official split: words are divided by a hash, and the English test words
+of SIGMORPHON 2021 are left out too. `foveal data get g2p_cmudict g2p_sigmorphon2021 g2p_wikipron_sel translit_coling2018
+translit_ar2en ud_english_ewt scan` gets the data; the spoken digits are described in `recipes/spoken_digits.py`, and the
+recipes draw scenes and formulas.
 """
 
 import hashlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -28,10 +29,20 @@ from foveal.data import (
     tsv,
 )
 from foveal.datasets import data_folder
-from foveal.models import DecoderSpec, Seq2SeqSpec, TaggerSpec, TextEncoderSpec
-from foveal.tasks import TaggingSpec, TransductionSpec
+from foveal.models import DecoderSpec, ParserSpec, Seq2SeqSpec, TaggerSpec, TextEncoderSpec
+from foveal.tasks import CaptioningSpec, ParsingSpec, TaggingSpec, TransductionSpec
 from foveal.training import Run, TrainingSpec
-from recipes import g2p_low, g2p_medium, katakana, scan, spoken_digits
+from recipes import (
+    g2p_low,
+    g2p_medium,
+    image_to_latex,
+    katakana,
+    parsing,
+    scan,
+    scene_captions,
+    spoken_digits,
+)
+from recipes.whole_files import write_whole
 
 DATA = data_folder()
 FOLDER = Path(__file__).resolve().parents[1] / ".cache/shelf"
@@ -60,6 +71,8 @@ LOW = {
     "ro": "rum",
     "sl": "slv",
 }
+WIKIPRON = {"de": "deu_latn_broad_filtered", "hi": "hin_deva_broad_filtered"}
+EPOCHS = {"de": 8.0, "hi": 12.0}
 SCRIPTS = {
     "ar": "arabic",
     "he": "hebrew",
@@ -71,7 +84,7 @@ SCRIPTS = {
 NARROWER = {"ko": 104, "zh": 88}  # the embeddings of many characters take the room
 WORD = re.compile(r"[a-z]+('[a-z]+)?")
 ALTERNATIVE = re.compile(r"\(\d+\)$")
-NUM_TEST, NUM_DEV = 25, 8  # of 1,000 words of CMUdict
+NUM_TEST, NUM_DEV = 25, 8  # of 1,000 words, without an official split
 EWT = "ud_english_ewt/en_ewt-ud"
 
 
@@ -106,6 +119,14 @@ def medium(language: str) -> Run:
 def low(language: str) -> Run:
     """Return a run of `recipes/g2p_low.py`, whose models are small already."""
     return g2p_low.recipe(LOW[language])
+
+
+def more(language: str) -> Run:
+    """Return a run like `medium` for a language of WikiPron that SIGMORPHON 2021 lacks."""
+    run = medium("hu")
+    train, dev, test = (wikipron(language, part) for part in ("train", "dev", "test"))
+    training = replace(run.training, epochs=EPOCHS[language], batch_tokens=2000)
+    return replace(run, train=train, dev=dev, test=test, training=training)
 
 
 def names(script: str) -> Run:
@@ -154,6 +175,39 @@ def tagger() -> Run:
     )
 
 
+def parser() -> Run:
+    """Return a run of `recipes/parsing.py` with about a third of the width."""
+    run = parsing.recipe("ewt")
+    assert isinstance(run.task, ParsingSpec)
+    model = ParserSpec(
+        embedding_size=32,
+        feature_size=8,
+        character_size=16,
+        character_hidden_size=32,
+        hidden_size=80,
+        tag_size=24,
+        arc_size=120,
+        label_size=36,
+        dropout=0.25,
+    )
+    spelling = SpellingSpec(num_buckets=4000)
+    return replace(run, task=replace(run.task, min_count=3, spelling=spelling, model=model))
+
+
+def scenes() -> Run:
+    """Return a run from drawn scenes of shapes to their captions."""
+    return scene_captions.recipe("brief")
+
+
+def formulas() -> Run:
+    """Return a run from drawn formulas to LaTeX, with a smaller decoder than `recipes/image_to_latex.py`."""
+    run = image_to_latex.recipe("rendered_brief")
+    assert isinstance(run.task, CaptioningSpec)
+    model = run.task.model
+    decoder = replace(model.decoder, embedding_size=48, hidden_size=144)
+    return replace(run, task=replace(run.task, model=replace(model, decoder=decoder)))
+
+
 def commands() -> Run:
     """Return a run from commands to actions: a translator that is small enough to look into."""
     return scan.recipe("simple")
@@ -170,41 +224,58 @@ g2p_bg, g2p_fr, g2p_hu, g2p_hy, g2p_ja, g2p_ka, g2p_ko, g2p_nl, g2p_sh, g2p_vi =
 g2p_ady, g2p_cy, g2p_el, g2p_is, g2p_it, g2p_km, g2p_lv, g2p_mt, g2p_ro, g2p_sl = (
     partial(low, language) for language in LOW
 )
+g2p_de, g2p_hi = (partial(more, language) for language in WIKIPRON)
 names_ar, names_he, names_ja, names_ko, names_ru, names_zh = (
     partial(names, script) for script in SCRIPTS
 )
 g2p_en, names_from_ar, tagger_en, digits_en = english, arabic_names, tagger, digits
-commands_en = commands
+parser_en, scenes_en, formulas_latex, commands_en = parser, scenes, formulas, commands
 
 
 def cmudict(part: str) -> SourceSpec:
-    """Return one of three parts of CMUdict; each line has a word, a tab, and its phones. The first call writes them."""
-    file = FOLDER / f"cmudict_{part}.tsv"
-    if not file.exists():
-        FOLDER.mkdir(parents=True, exist_ok=True)
-        parts: dict[str, list[str]] = {"train": [], "dev": [], "test": []}
-        left_out = {line.partition("\t")[0] for line in LineReader(shared_task_words())}
-        for word, phones in first_pronunciations():
-            if word not in left_out:
-                parts[part_of(word)].append(f"{word}\t{phones}\n")
-        for name, lines in parts.items():
-            written = FOLDER / f"cmudict_{name}.tsv.new"
-            written.write_text("".join(lines), encoding="utf-8")
-            written.replace(FOLDER / f"cmudict_{name}.tsv")
-    return tsv(file)
+    """Return one of three parts of CMUdict, without the English test words of SIGMORPHON 2021."""
+    test_words = LineReader(str(DATA / "g2p_sigmorphon2021/high/eng_us_test.tsv"))
+    left_out = {line.partition("\t")[0] for line in test_words}
+    pairs = ((word, phones) for word, phones in cmudict_pairs() if word not in left_out)
+    return divided("cmudict", pairs, part)
 
 
-def shared_task_words() -> str:
-    """Return the path of the English test words of SIGMORPHON 2021."""
-    return str(DATA / "g2p_sigmorphon2021/high/eng_us_test.tsv")
-
-
-def first_pronunciations() -> Iterator[tuple[str, str]]:
+def cmudict_pairs() -> Iterator[tuple[str, str]]:
     """Yield each word of letters in CMUdict with its first pronunciation."""
     for line in LineReader(str(DATA / "g2p_cmudict/cmudict.dict.gz")):
         word, _, phones = line.partition("#")[0].strip().partition(" ")
         if WORD.fullmatch(word) and not ALTERNATIVE.search(word):
             yield word, phones
+
+
+def wikipron(language: str, part: str) -> SourceSpec:
+    """Return one of three parts of a WikiPron file, which has no official split."""
+    return divided(f"wikipron_{language}", wikipron_pairs(language), part)
+
+
+def wikipron_pairs(language: str) -> Iterator[tuple[str, str]]:
+    """Yield each word of a WikiPron file with its first pronunciation."""
+    seen = set[str]()
+    for line in LineReader(str(DATA / f"g2p_wikipron_sel/{WIKIPRON[language]}.tsv.gz")):
+        word, _, phones = line.partition("\t")
+        if word not in seen:
+            seen.add(word)
+            yield word, phones
+
+
+def divided(name: str, pairs: Iterable[tuple[str, str]], part: str) -> SourceSpec:
+    """Return one of three parts of the pairs, divided by a hash of the word; each line has a word, a tab, and its phones.
+
+    The first call writes the files.
+    """
+    file = FOLDER / f"{name}_{part}.tsv"
+    if not file.exists():
+        parts: dict[str, list[str]] = {"train": [], "dev": [], "test": []}
+        for word, phones in pairs:
+            parts[part_of(word)].append(f"{word}\t{phones}\n")
+        for each, lines in parts.items():
+            write_whole(FOLDER / f"{name}_{each}.tsv", lines)
+    return tsv(file)
 
 
 def part_of(word: str) -> str:

@@ -75,6 +75,9 @@ ENTRIES = {
     "g2p_sigmorphon2021": Entry(
         "words of 21 languages and their phonemes", "CC BY-SA 3.0", ("*.tsv*",)
     ),
+    "g2p_wikipron_sel": Entry(
+        "words of German and Hindi and their pronunciations", "CC BY-SA", ("deu_*", "hin_*")
+    ),
     "im2latex_val_test": Entry(
         "images of formulas and their LaTeX",
         "not stated; from sources of arXiv",

@@ -7,7 +7,7 @@ index.json                all models, from their cards and the checksums of thei
 
 import json
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import asdict, replace
 from hashlib import sha256
 from itertools import cycle, islice
@@ -28,9 +28,9 @@ from foveal.errors import ExportError
 from foveal.export import ExportOptions, export_bundle
 from foveal.shelf._adding import model_files
 from foveal.shelf._index import CARD, CARD_DATA, INDEX, MODELS, files_of, index_json, model_of
-from foveal.tasks import AbstractTask, Evaluation
+from foveal.tasks import AbstractTask, Evaluation, Prediction
 from foveal.training import Run
-from foveal.views import heatmap
+from foveal.views._drawing import drawing
 
 from ..records._fitting import Cost
 from ..records._scoring import source_files
@@ -45,6 +45,7 @@ NUM_TESTED = 20  # examples of the self-test of an export, which it contains
 FEW_TESTED = 4  # a lexicon leaves less room
 ROUNDS = 3
 LEVEL = 22  # of compression of the lexicon
+CACHE = Path(__file__).resolve().parents[2] / ".cache"
 
 
 def add(name: str, described: Described, run: Path, shelf: Path) -> None:
@@ -83,7 +84,7 @@ def add(name: str, described: Described, run: Path, shelf: Path) -> None:
         "made_with": {"foveal": __version__, "torch": torch.__version__.partition("+")[0]},
         "machine": asdict(Results.here("").machine),
     }
-    _draw_mistake(task, data["mistakes"], folder)
+    _draw_mistake(task, found, folder)
     text = json.dumps(data, ensure_ascii=False, indent=1) + "\n"
     (folder / CARD_DATA).write_text(text, encoding="utf-8")
     (folder / "LICENSE.txt").write_text(_license(described), encoding="utf-8")
@@ -134,18 +135,6 @@ def _measured(found: Evaluation) -> dict[str, Any]:
     reliability, curve = found.reliability, found.risk_coverage
     assert reliability is not None
     assert curve is not None
-    rows = zip(found.examples, found.references, found.predictions, strict=True)
-    wrong = [
-        {
-            "source": _shown(example),
-            "expected": reference,
-            "output": prediction.output,
-            "confidence": round(prediction.confidence, 4),
-        }
-        for example, reference, prediction in rows
-        if prediction.output != reference
-    ]
-    wrong.sort(key=lambda row: -row["confidence"])
     return {
         "higher_is_better": found.main.higher_is_better,
         "metrics": {name: metric._asdict() for name, metric in found.metrics.items()},
@@ -155,8 +144,24 @@ def _measured(found: Evaluation) -> dict[str, Any]:
         ],
         "reliability": {"ece": reliability.ece, "chance": reliability.chance},
         "coverage": {f"{100 * risk:.0f} %": curve.coverage_at(risk) for risk in (0.01, 0.05, 0.1)},
-        "mistakes": wrong[:NUM_MISTAKES],
+        "mistakes": [
+            {
+                "source": _shown(example),
+                "expected": expected,
+                "output": prediction.output,
+                "confidence": round(prediction.confidence, 4),
+            }
+            for example, expected, prediction in _mistakes(found)[:NUM_MISTAKES]
+        ],
     }
+
+
+def _mistakes(found: Evaluation) -> list[tuple[Example, str, Prediction]]:
+    """Return the wrong answers and what was expected, the most confident first."""
+    rows = zip(found.examples, found.references, found.predictions, strict=True)
+    return sorted(
+        (row for row in rows if row[1] != row[2].output), key=lambda row: -row[2].confidence
+    )
 
 
 def _shown(example: Example) -> str:
@@ -206,7 +211,9 @@ def _data_set(name: str, run: Run) -> dict[str, Any]:
     entry = data_set_of(name)
     known = {file.path: file.sha256 for file in entry.files}
     used = {path for source in _parts(run).values() for path in source_files(source)}
-    inside = [path.relative_to(entry.folder) for path in used if path.is_relative_to(entry.folder)]
+    # A recipe draws its images into the cache of the checkout.
+    folder = entry.folder if entry.folder.exists() else CACHE
+    inside = [path.relative_to(folder) for path in used if path.is_relative_to(folder)]
     return {
         "name": name,
         "source": entry.source,
@@ -214,10 +221,10 @@ def _data_set(name: str, run: Run) -> dict[str, Any]:
         "license": entry.license,
         "citation": entry.citation,
         "files": [
-            {"path": path, "sha256": known.get(path) or content_digest(entry.folder / path)}
+            {"path": path, "sha256": known.get(path) or content_digest(folder / path)}
             for path in sorted(each.as_posix() for each in inside) or known
         ]
-        or [_whole_folder(entry.folder)],
+        or [_whole_folder(folder)],
     }
 
 
@@ -230,16 +237,14 @@ def _whole_folder(folder: Path) -> dict[str, str]:
     return {"path": name, "sha256": sha256(lines.encode()).hexdigest()}
 
 
-def _draw_mistake(
-    task: AbstractTask[Any], mistakes: Iterable[Mapping[str, Any]], folder: Path
-) -> None:
-    """Draw the attention of the most confident mistake, if the model reads text and shows attention."""
-    for mistake in mistakes if task.inputs.text else ():
-        example = Example(mistake["source"])
-        trace = task.predict(example, replace(task.prediction, trace=True)).trace
+def _draw_mistake(task: AbstractTask[Any], found: Evaluation, folder: Path) -> None:
+    """Draw the attention of the most confident mistake, if the model shows attention."""
+    for example, _, _ in _mistakes(found)[:1]:
+        asked = replace(example, target=None)
+        trace = task.predict(asked, replace(task.prediction, trace=True)).trace
         if trace is not None:
-            (folder / "mistake.svg").write_text(heatmap(trace) + "\n", encoding="utf-8")
-        return
+            drawn = drawing(trace, image=task.picture_seen(asked))
+            (folder / "mistake.svg").write_text(drawn + "\n", encoding="utf-8")
 
 
 def _license(described: Described) -> str:

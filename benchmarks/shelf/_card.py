@@ -16,12 +16,17 @@ _TITLES = {
     "g2p": "Pronunciation",
     "names": "Names",
     "tagger": "Parts of speech",
+    "parser": "Dependency trees",
+    "scenes": "Captions",
+    "formulas": "Formulas",
     "digits": "Spoken digits",
     "commands": "Commands",
 }
 _HUB_TASKS = {
     "transduction": "text2text-generation",
     "tagging": "token-classification",
+    "parsing": "token-classification",
+    "captioning": "image-to-text",
     "transcription": "automatic-speech-recognition",
 }
 _MOST_SYMBOLS = 200

@@ -8,8 +8,25 @@ from foveal.datasets._catalog import DataSet, catalog
 from foveal.training import Run
 from recipes import shelf
 
+
+def _drawn(name: str, about: str) -> DataSet:
+    """Describe images that a recipe draws."""
+    return DataSet(
+        name=name,
+        about=about,
+        source=f"recipes/rendered/{name}.py in the repository of Foveal",
+        revision=None,
+        license="Apache-2.0",
+        citation="none: the recipe draws the images",
+        files=(),
+        by_hand="The recipe draws the images.",
+    )
+
+
 # Data sets that `foveal data` cannot get.
 _OTHERS = {
+    "scenes": _drawn("scenes", "drawn scenes of colored shapes, with captions"),
+    "formulas": _drawn("formulas", "drawn formulas of up to 40 LaTeX tokens"),
     "audio_digits/audiomnist": DataSet(
         name="audio_digits/audiomnist",
         about="spoken digits of 60 speakers (AudioMNIST), resampled to 8 kHz",
@@ -41,6 +58,10 @@ class Described(NamedTuple):
 
 
 _SHARED_TASK = "The test file of SIGMORPHON 2021 task 1 is not in the training data; the validation file only selected the weights."
+_BY_HASH = (
+    "A hash of the word selects 2.5 % of the words for the test and 0.8 % for validation; inflected forms of a test word can be "
+    "in the training data. A word with several pronunciations counts with its first one."
+)
 _WIKTIONARY = (
     "The pronunciations come from Wiktionary by WikiPron: broad transcriptions by volunteers, of dictionary forms. Names, "
     "abbreviations and loanwords are rare in them. The model reads lowercase letters of the language and knows no context, "
@@ -52,8 +73,10 @@ _LANGUAGES = {
     "ady": "Adyghe",
     "bg": "Bulgarian",
     "cy": "Welsh (south-western)",
+    "de": "German",
     "el": "Greek",
     "fr": "French",
+    "hi": "Hindi",
     "hu": "Hungarian",
     "hy": "Armenian (eastern)",
     "is": "Icelandic",
@@ -74,8 +97,10 @@ _EXAMPLES = {
     "ady": "бзыу",
     "bg": "език",
     "cy": "iaith",
+    "de": "Sprache",
     "el": "γλώσσα",
     "fr": "bonjour",
+    "hi": "भाषा",
     "hu": "nyelv",
     "hy": "լեզու",
     "is": "tungumál",
@@ -108,18 +133,22 @@ def data_set_of(name: str) -> DataSet:
 
 
 def _pronunciation(language: str) -> Described:
-    recipe = shelf.medium if language in shelf.MEDIUM else shelf.low
+    in_shared_task = language not in shelf.WIKIPRON
+    larger = shelf.medium if language in shelf.MEDIUM else shelf.low
     return Described(
-        run=partial(recipe, language),
+        run=partial(larger if in_shared_task else shelf.more, language),
         recipe=f"g2p_{language}",
         about=f"{_LANGUAGES[language]} words to phones (IPA)",
         languages=(language,),
-        license="CC-BY-SA-3.0",
-        data=("g2p_sigmorphon2021",),
-        left_out=_SHARED_TASK,
+        license="CC-BY-SA-3.0" if in_shared_task else "CC-BY-SA-4.0",
+        data=("g2p_sigmorphon2021" if in_shared_task else "g2p_wikipron_sel",),
+        left_out=_SHARED_TASK if in_shared_task else _BY_HASH,
         example=_EXAMPLES[language],
         use=_SPEECH,
-        limits=_WIKTIONARY,
+        # German dictionaries write nouns with a capital letter.
+        limits=_WIKTIONARY
+        if language != "de"
+        else _WIKTIONARY.replace("lowercase letters", "letters"),
     )
 
 
@@ -190,6 +219,45 @@ _TAGGER = Described(
     limits="The training text is from the web of 2003 to 2012: blogs, newsgroups, email, reviews and answers. Punctuation "
     "must be separated from words, as in the treebank.",
 )
+_PARSER = Described(
+    run=shelf.parser,
+    recipe="parser_en",
+    about="dependency trees of English sentences (Universal Dependencies)",
+    languages=("en",),
+    license="CC-BY-SA-4.0",
+    data=("ud_english_ewt",),
+    left_out="The official test file is not in the training data.",
+    example="'They saw her duck .'",
+    use="Heads and labels for English text whose words are separated by spaces; `--format conllu` writes them as CoNLL-U.",
+    limits="The training text is from the web of 2003 to 2012: blogs, newsgroups, email, reviews and answers. Punctuation "
+    "must be separated from words, as in the treebank. The model has about a third of the usual width and no pretrained "
+    "vectors: `recipes/parsing.py` trains a more accurate one. It has no export.",
+)
+_SCENES = Described(
+    run=shelf.scenes,
+    recipe="scenes_en",
+    about="captions of drawn scenes: colored shapes, their number and relative positions",
+    languages=("en",),
+    license="Apache-2.0",
+    data=("scenes",),
+    left_out="The test scenes contain combinations of size, color and shape that the training scenes lack.",
+    example="scene.png",
+    use="Teaching: a captioner whose attention can be drawn over the image.",
+    limits="It describes only what `recipes/rendered/scenes.py` draws, in images of 80 by 80 pixels.",
+)
+_FORMULAS = Described(
+    run=shelf.formulas,
+    recipe="formulas_latex",
+    about="images of drawn formulas to LaTeX",
+    languages=("zxx",),
+    license="Apache-2.0",
+    data=("formulas",),
+    left_out="The test formulas are not in the training data.",
+    example="formula.png",
+    use="Teaching, and a start for models of real formulas (`--start-from`).",
+    limits="It reads only what `recipes/rendered/formulas.py` draws: short formulas in one font. Photographs, handwriting and "
+    "other fonts fail.",
+)
 _COMMANDS = Described(
     run=shelf.commands,
     recipe="commands_en",
@@ -224,6 +292,9 @@ MODELS: Mapping[str, Described] = {
     "names-from-ar": _ARABIC,
     **{f"names-{script}": _names(script) for script in _SCRIPTS},
     "tagger-en": _TAGGER,
+    "parser-en": _PARSER,
+    "scenes-en": _SCENES,
+    "formulas-latex": _FORMULAS,
     "digits-en": _DIGITS,
     "commands-en": _COMMANDS,
 }
