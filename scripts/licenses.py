@@ -79,12 +79,17 @@ class Licensed:
     @property
     def faults(self) -> Iterator[str]:
         """Yield the problem that must be solved before a release, if there is one."""
-        allowed = LICENSES if self.purpose == "use" else LICENSES | DEVELOPMENT
-        if not parts_of(self.license) <= allowed and self.name not in EXCEPTIONS:
-            yield (
-                f"{self.name}: its license is {self.license}, which is not on the lists of {Path(__file__).name}. "
-                f"Read it, then add it to LICENSES, or the package to EXCEPTIONS with what users must know."
-            )
+        return license_faults(self.name, self.license, self.purpose)
+
+
+def license_faults(name: str, expression: str, purpose: Purpose = "use") -> Iterator[str]:
+    """Yield the problem with the license of a package, if there is one."""
+    allowed = LICENSES if purpose == "use" else LICENSES | DEVELOPMENT
+    if not parts_of(expression) <= allowed and name not in EXCEPTIONS:
+        yield (
+            f"{name}: its license is {expression}, which is not on the lists of {Path(__file__).name}. "
+            f"Read it, then add it to LICENSES, or the package to EXCEPTIONS with what users must know."
+        )
 
 
 def license_of(about: Mapping[str, Any]) -> str:
