@@ -20,13 +20,14 @@ import zstandard
 
 from foveal import __version__
 from foveal.bundles import load_bundle, save_bundle
-from foveal.data import Example, LineReader
+from foveal.data import Example, LineReader, Picture
 from foveal.data._example import evenly_spaced
+from foveal.data.images._bytes import IMAGE, media_bytes
 from foveal.datasets import data_folder
 from foveal.datasets._contents import content_digest
 from foveal.errors import ExportError
 from foveal.export import ExportOptions, export_bundle
-from foveal.shelf._adding import model_files
+from foveal.shelf._adding import EXAMPLE, model_files
 from foveal.shelf._index import CARD, CARD_DATA, INDEX, MODELS, files_of, index_json, model_of
 from foveal.tasks import AbstractTask, Evaluation, Prediction
 from foveal.training import Run
@@ -45,6 +46,7 @@ NUM_TESTED = 20  # examples of the self-test of an export, which it contains
 FEW_TESTED = 4  # a lexicon leaves less room
 ROUNDS = 3
 LEVEL = 22  # of compression of the lexicon
+MOST_BYTES = 20_000  # of an image of the shelf
 CACHE = Path(__file__).resolve().parents[2] / ".cache"
 
 
@@ -85,6 +87,7 @@ def add(name: str, described: Described, run: Path, shelf: Path) -> None:
         "machine": asdict(Results.here("").machine),
     }
     _draw_mistake(task, found, folder)
+    _write_example(test[0], folder)
     text = json.dumps(data, ensure_ascii=False, indent=1) + "\n"
     (folder / CARD_DATA).write_text(text, encoding="utf-8")
     (folder / "LICENSE.txt").write_text(_license(described), encoding="utf-8")
@@ -245,6 +248,13 @@ def _draw_mistake(task: AbstractTask[Any], found: Evaluation, folder: Path) -> N
         if trace is not None:
             drawn = drawing(trace, image=task.picture_seen(asked))
             (folder / "mistake.svg").write_text(drawn + "\n", encoding="utf-8")
+
+
+def _write_example(example: Example, folder: Path) -> None:
+    """Write the image of an example, so that a user has one to try the model with."""
+    if isinstance(example.source, Picture):
+        content = media_bytes(example.source.file, MOST_BYTES, IMAGE)
+        (folder / EXAMPLE).write_bytes(content)
 
 
 def _license(described: Described) -> str:

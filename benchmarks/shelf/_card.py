@@ -44,7 +44,7 @@ def card(folder: Path) -> str:
     data = _json(folder / CARD_DATA)
     sections = (
         _header(data),
-        _summary(data),
+        _summary(data, folder),
         _data(data),
         _scores(data),
         _confidence(data),
@@ -88,14 +88,16 @@ def _quoted(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)
 
 
-def _summary(data: Data) -> Iterator[str]:
-    row = data["shelf"]
+def _summary(data: Data, folder: Path) -> Iterator[str]:
+    row, example = data["shelf"], data["example"]
+    if (folder / example).exists():  # an image of the model's folder
+        example = f'"$(foveal models path {row["name"]})/{example}"'
     yield f"# {row['name']}"
     yield ""
     yield f"{_title(row['name'])}: {row['about']}. Version {row['version']}, license of the files: {row['license']}."
     yield ""
     yield "```console"
-    yield f"$ foveal predict {row['name']} {data['example']}"
+    yield f"$ foveal predict {row['name']} {example}"
     yield "```"
     yield ""
     yield data["use"]

@@ -5,6 +5,7 @@ from functools import partial
 from typing import NamedTuple
 
 from foveal.datasets._catalog import DataSet, catalog
+from foveal.shelf._adding import EXAMPLE
 from foveal.training import Run
 from recipes import shelf
 
@@ -241,7 +242,7 @@ _SCENES = Described(
     license="Apache-2.0",
     data=("scenes",),
     left_out="The test scenes contain combinations of size, color and shape that the training scenes lack.",
-    example="scene.png",
+    example=EXAMPLE,
     use="Teaching: a captioner whose attention can be drawn over the image.",
     limits="It describes only what `recipes/rendered/scenes.py` draws, in images of 80 by 80 pixels.",
 )
@@ -253,7 +254,7 @@ _FORMULAS = Described(
     license="Apache-2.0",
     data=("formulas",),
     left_out="The test formulas are not in the training data.",
-    example="formula.png",
+    example=EXAMPLE,
     use="Teaching, and a start for models of real formulas (`--start-from`).",
     limits="It reads only what `recipes/rendered/formulas.py` draws: short formulas in one font. Photographs, handwriting and "
     "other fonts fail.",

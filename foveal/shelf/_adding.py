@@ -29,11 +29,12 @@ from ._index import (
 )
 
 MANIFEST = "manifest.json"  # of a bundle
+EXAMPLE = "example.png"  # an input of a model that reads images
 _ARCHIVES = (".zip", ".tar.gz", ".tgz")
 # The files of a model: its bundle, its card, its lexicon and its export.
 _FILES = (
     *("spec.json", "vocabulary.json", "weights.safetensors", "calibration.json", MANIFEST),
-    *(CARD, CARD_DATA, "mistake.svg", "LICENSE.txt"),
+    *(CARD, CARD_DATA, EXAMPLE, "mistake.svg", "LICENSE.txt"),
     *("lexicon.txt", "lexicon.txt.gz", "lexicon.txt.zst"),
 )
 _FOLDERS = ("export",)
