@@ -1,5 +1,6 @@
 """Build the kernels: one extension on Python's limited API and torch's stable ABI."""
 
+import os
 import platform
 from pathlib import Path
 
@@ -22,7 +23,9 @@ SOURCES = (
     "kernels_avx2",
     "kernels_avx512",
 )
-X86 = platform.machine().lower() in ("x86_64", "amd64")
+# Cross-compilation sets the variable, as for the platform in the name of the wheel.
+MACHINE = os.environ.get("_PYTHON_HOST_PLATFORM", platform.machine()).lower()
+X86 = MACHINE.endswith(("x86_64", "amd64"))
 # Messages of failed checks contain names of source files. Without their folders, every build has the same bytes.
 FOLDERS = (str(Path(__file__).resolve().parent), *include_paths())
 

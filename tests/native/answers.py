@@ -6,6 +6,7 @@ test_paths.py runs this program once for each path; it writes the results to OUT
 """
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import torch
@@ -184,6 +185,18 @@ def subsets() -> Answers:
             found |= answers_of(name, subset, subset.marginals(), [scores])
             found[f"{name} best"] = subset.topk(1).log_probs
     return found
+
+
+def differing(found: Answers, expected: Answers) -> Iterator[str]:
+    """Yield a message for each result that two paths do not share."""
+    if found.keys() != expected.keys():
+        yield f"results of one path only: {sorted(found.keys() ^ expected.keys())}"
+    for name in found.keys() & expected.keys():
+        tolerance = 1e-9 if expected[name].dtype == torch.float64 else 2e-5
+        try:
+            torch.testing.assert_close(found[name], expected[name], rtol=tolerance, atol=tolerance)
+        except AssertionError as error:
+            yield f"{name}: {error}"
 
 
 def main() -> None:
