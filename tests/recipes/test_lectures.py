@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,18 @@ from foveal.models import WordEncoderSpec
 from foveal.specs import from_json, to_json
 from foveal.tasks import TransductionSpec
 from foveal.training import Run
-from recipes import babi, delay, entailment, execute, hypotheses, memory, table, tree_transduction
+from recipes import (
+    babi,
+    delay,
+    documents,
+    entailment,
+    execute,
+    hypotheses,
+    memory,
+    spoken_digits,
+    table,
+    tree_transduction,
+)
 
 pytestmark = pytest.mark.slow
 
@@ -42,6 +54,21 @@ def premises(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Replace the pairs of entailment, which a trained parser must parse for one of the cases."""
     for recipe in (entailment, hypotheses):
         monkeypatch.setattr(recipe, "part", lambda *_, **__: tsv(tmp_path / "pairs.tsv"))
+
+
+@pytest.fixture
+def few_documents(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Write only the first documents of each part: all of them take half a minute."""
+    write = documents.write
+    monkeypatch.setattr(documents, "FOLDER", tmp_path / "cache/documents")
+    monkeypatch.setattr(documents, "write", lambda path, found: write(path, islice(found, 3)))
+
+
+@pytest.fixture
+def few_digits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Write only a few recordings of each part: all of them take almost a minute."""
+    monkeypatch.setattr(spoken_digits, "FOLDER", tmp_path / "cache/spoken_digits")
+    monkeypatch.setattr(spoken_digits, "NUM_STRINGS", dict.fromkeys(spoken_digits.NUM_STRINGS, 2))
 
 
 @pytest.fixture
@@ -163,7 +190,7 @@ def test_babi_is_fitted_and_scored(
     assert rows["mean: chain facts"].target == 53.7
 
 
-@pytest.mark.usefixtures("formulas", "premises", "stories")
+@pytest.mark.usefixtures("few_digits", "few_documents", "formulas", "premises", "stories")
 def test_every_case_has_its_json() -> None:
     for experiment in EXPERIMENTS.values():
         for case in experiment.cases:
