@@ -25,6 +25,7 @@ from typing import NamedTuple
 
 from foveal.data import Babi, babi
 from foveal.datasets import data_folder
+from foveal.datasets._unpacking import unpack
 from foveal.models import ChainStepsSpec, MemoryNetworkSpec, SoftStepsSpec, StepsSpec
 from foveal.tasks import QuestionAnsweringSpec
 from foveal.training import Run, TrainingSpec
@@ -113,5 +114,5 @@ def part(task: str, name: str) -> Babi:
     """Return one of the three files of a task. The first call unpacks the archive."""
     if not FOLDER.exists():
         with tarfile.open(ARCHIVE) as archive:
-            archive.extractall(FOLDER, filter="data")
+            unpack(archive, FOLDER)
     return babi(FOLDER / f"en-valid/qa{task}_{name}.txt")

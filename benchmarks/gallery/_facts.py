@@ -112,9 +112,11 @@ def read_questions() -> tuple[list[Question], list[Question]]:
         tarfile.open(DATA / ARCHIVE) as tar,
     ):
         for part in ("train", "test"):
-            member = MEMBER.format(part)
-            tar.extract(member, folder, filter="data")
-            every = map(as_question, babi(Path(folder) / member))
+            content = tar.extractfile(MEMBER.format(part))
+            assert content is not None
+            file = Path(folder) / f"{part}.txt"
+            file.write_bytes(content.read())
+            every = map(as_question, babi(file))
             parts.append([each for each in every if len(each.facts) <= MOST_FACTS])
     return parts[0], parts[1]
 

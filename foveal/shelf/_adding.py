@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
 from ..datasets._download import MAX_SIZE, check_address, download
+from ..datasets._unpacking import unpack
 from ..errors import BundleError, size_text
 from ._finding import user_shelf
 from ._index import (
@@ -192,7 +193,7 @@ def _unpacked(content: bytes, name: str, into: Path, source: str) -> Path:
         else:
             with tarfile.open(fileobj=io.BytesIO(content), mode="r:gz") as archive:
                 _check_size(sum(one.size for one in archive), source)
-                archive.extractall(into, filter="data")
+                unpack(archive, into)
     except (zipfile.BadZipFile, tarfile.TarError, OSError) as error:
         raise BundleError(
             f"{source}: expected a .zip or .tar.gz archive, got a file that cannot be unpacked ({error}). Nothing was added."
