@@ -248,10 +248,10 @@ def test_the_lexicon_of_a_model_answers_first(run: Run, tmp_path: Path) -> None:
     assert run("predict", mine, "Ed").stdout.split("\t")[2] == expected
     done = run("lexicon", mine, text="abc\ned\n")
     assert done.stdout.splitlines()[:2] == ["abc\tX Y\t1.0000\tlexicon", "abc\tZ\t1.0000\tlexicon"]
-    # The untrained model writes nothing for ed.
-    assert (
-        "1 from lexicons, 0 from the model, 1 without a pronunciation and left out" in done.stderr
-    )
+    # The untrained model may write nothing.
+    is_said = any(line.startswith("ed\t") for line in done.stdout.splitlines())
+    counted = "1 from the model." if is_said else "0 from the model, 1 without a pronunciation"
+    assert f"2 words: 1 from lexicons, {counted}" in done.stderr
     known = tmp_path / "known.txt"
     known.write_text("abc\tQ\n")
     (line,) = run("lexicon", mine, "--known", known, text="abc\n").stdout.splitlines()
