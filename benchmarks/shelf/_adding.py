@@ -29,7 +29,7 @@ from foveal.errors import ExportError
 from foveal.export import ExportOptions, export_bundle
 from foveal.shelf._adding import EXAMPLE, model_files
 from foveal.shelf._index import CARD, CARD_DATA, INDEX, MODELS, files_of, index_json, model_of
-from foveal.tasks import AbstractTask, Evaluation, Prediction
+from foveal.tasks import AbstractTask, Evaluation
 from foveal.training import Run
 from foveal.views._drawing import drawing
 
@@ -154,17 +154,9 @@ def _measured(found: Evaluation) -> dict[str, Any]:
                 "output": prediction.output,
                 "confidence": round(prediction.confidence, 4),
             }
-            for example, expected, prediction in _mistakes(found)[:NUM_MISTAKES]
+            for example, expected, prediction in found.mistakes[:NUM_MISTAKES]
         ],
     }
-
-
-def _mistakes(found: Evaluation) -> list[tuple[Example, str, Prediction]]:
-    """Return the wrong answers and what was expected, the most confident first."""
-    rows = zip(found.examples, found.references, found.predictions, strict=True)
-    return sorted(
-        (row for row in rows if row[1] != row[2].output), key=lambda row: -row[2].confidence
-    )
 
 
 def _shown(example: Example) -> str:
@@ -242,7 +234,7 @@ def _whole_folder(folder: Path) -> dict[str, str]:
 
 def _draw_mistake(task: AbstractTask[Any], found: Evaluation, folder: Path) -> None:
     """Draw the attention of the most confident mistake, if the model shows attention."""
-    for example, _, _ in _mistakes(found)[:1]:
+    for example, _, _ in found.mistakes[:1]:
         asked = replace(example, target=None)
         trace = task.predict(asked, replace(task.prediction, trace=True)).trace
         if trace is not None:

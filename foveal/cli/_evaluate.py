@@ -169,13 +169,10 @@ def _say_confidence(console: Console, found: Evaluation) -> None:
 
 def _say_mistakes(console: Console, found: Evaluation) -> None:
     """Print the most confident mistakes."""
-    rows = zip(found.examples, found.references, found.predictions, strict=True)
-    wrong = [row for row in rows if row[1] != row[2].output]
-    wrong.sort(key=lambda row: -row[2].confidence)
-    if not wrong:
+    if not found.mistakes:
         return
     table = Table("most confident mistakes", "expected", "output", "confidence", box=None)
-    for example, expected, prediction in wrong[:_MISTAKES]:
+    for example, expected, prediction in found.mistakes[:_MISTAKES]:
         cells = (str(example.source), expected, prediction.output)
         table.add_row(*map(escape, cells), f"{prediction.confidence:.2f}")
     console.print(table)

@@ -171,11 +171,7 @@ def _quality(task: AbstractTask[Any], scored: Scored) -> list[Section]:
 
 def _mistakes(task: AbstractTask[Any], scored: Scored) -> Section:
     """List the most confident mistakes, with their attention."""
-    found, title = scored.found, "Most confident mistakes"
-    rows = zip(scored.examples, found.references, found.predictions, strict=True)
-    wrong = sorted(
-        (row for row in rows if row[1] != row[2].output), key=lambda row: -row[2].confidence
-    )
+    wrong, title = scored.found.mistakes, "Most confident mistakes"
     if not wrong:
         return Section(title=title, text="The model makes no mistake on these examples.")
     table = Table(

@@ -86,6 +86,14 @@ class Evaluation:
         )
 
     @cached_property
+    def mistakes(self) -> list[tuple[Example, str, Prediction]]:
+        """Return the wrong predictions with their examples and references, the most confident first."""
+        rows = zip(self.examples, self.references, self.predictions, strict=True)
+        return sorted(
+            (row for row in rows if row[1] != row[2].output), key=lambda row: -row[2].confidence
+        )
+
+    @cached_property
     def slices(self) -> tuple[Slice, ...]:
         """Return the main metric by kind, by length and by rare tokens."""
         main = self.statistics[self.main.name]
