@@ -84,7 +84,7 @@ SCRIPTS = {
 NARROWER = {"ko": 104, "zh": 88}  # the embeddings of many characters take the room
 WORD = re.compile(r"[a-z]+('[a-z]+)?")
 ALTERNATIVE = re.compile(r"\(\d+\)$")
-NUM_TEST, NUM_DEV = 25, 8  # of 1,000 words, without an official split
+NUM_TEST, NUM_DEV = 25, 8  # of each 1,000 words
 EWT = "ud_english_ewt/en_ewt-ud"
 
 
@@ -233,18 +233,17 @@ parser_en, scenes_en, formulas_latex, commands_en = parser, scenes, formulas, co
 
 
 def cmudict(part: str) -> SourceSpec:
-    """Return one of three parts of CMUdict, without the English test words of SIGMORPHON 2021."""
-    test_words = LineReader(str(DATA / "g2p_sigmorphon2021/high/eng_us_test.tsv"))
-    left_out = {line.partition("\t")[0] for line in test_words}
-    pairs = ((word, phones) for word, phones in cmudict_pairs() if word not in left_out)
-    return divided("cmudict", pairs, part)
+    """Return one of three parts of CMUdict."""
+    return divided("cmudict", cmudict_pairs(), part)
 
 
 def cmudict_pairs() -> Iterator[tuple[str, str]]:
-    """Yield each word of letters in CMUdict with its first pronunciation."""
+    """Yield each word of letters in CMUdict with its first pronunciation, except the test words of SIGMORPHON 2021."""
+    test_words = LineReader(str(DATA / "g2p_sigmorphon2021/high/eng_us_test.tsv"))
+    left_out = {line.partition("\t")[0] for line in test_words}
     for line in LineReader(str(DATA / "g2p_cmudict/cmudict.dict.gz")):
         word, _, phones = line.partition("#")[0].strip().partition(" ")
-        if WORD.fullmatch(word) and not ALTERNATIVE.search(word):
+        if WORD.fullmatch(word) and not ALTERNATIVE.search(word) and word not in left_out:
             yield word, phones
 
 

@@ -1,4 +1,4 @@
-"""Cross-compile the wheel of the kernels for Linux on ARM64, and compare its results with those of this CPU, under qemu.
+"""Cross-compile the wheel of the kernels for Linux on ARM64, run it under qemu, and compare the results with this CPU.
 
     dpkg --add-architecture arm64
     apt-get update
@@ -56,9 +56,10 @@ def install_python() -> None:
         run("dpkg", "--extract", package, SYSTEM)
 
 
-def pip(*words: str | Path) -> None:
+def pip(*words: str | Path, folder: Path = ROOT, **variables: str) -> None:
     """Run pip of this environment."""
-    run(sys.executable, "-m", "pip", *words, "--quiet", "--disable-pip-version-check")
+    options = ("--quiet", "--disable-pip-version-check")
+    run(sys.executable, "-m", "pip", *words, *options, folder=folder, **variables)
 
 
 def install_torch() -> None:
@@ -88,13 +89,13 @@ def build_wheel() -> Path:
         ROOT / "native", source, ignore=shutil.ignore_patterns("build", "*.egg-info", "*.so")
     )
     words = ("wheel", "--no-build-isolation", "--no-deps", "--wheel-dir", WHEELS, ".")
-    run(sys.executable, "-m", "pip", *words, "--quiet", folder=source, **chosen)
+    pip(*words, folder=source, **chosen)
     (wheel,) = WHEELS.glob("*_aarch64.whl")
     return wheel
 
 
 def compared(wheel: Path) -> Iterator[str]:
-    """Yield the names of results that differ from those of tensor operations on this CPU."""
+    """Run the wheel, and yield a message for each result that PyTorch on this CPU does not give."""
     shutil.unpack_archive(wheel, SITE, "zip")
     expected, found = CACHE / "expected.pt", CACHE / "found.pt"
     path = os.pathsep.join((str(SITE), str(ROOT)))
@@ -111,8 +112,9 @@ def main() -> None:
     install_python()
     install_torch()
     wheel = build_wheel()
-    differences = list(compared(wheel))
-    sys.exit("\n".join(differences) or print("all results agree with those of this CPU"))
+    if differences := list(compared(wheel)):
+        sys.exit("\n".join(differences))
+    print("all results agree with those of this CPU")
 
 
 if __name__ == "__main__":

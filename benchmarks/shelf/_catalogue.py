@@ -1,4 +1,4 @@
-"""The models of the shelf: their recipes, and what a card says that no file contains."""
+"""The models of the shelf: their recipes, and the texts of their cards that a person writes."""
 
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -65,8 +65,12 @@ _BY_HASH = (
 )
 _WIKTIONARY = (
     "The pronunciations come from Wiktionary by WikiPron: broad transcriptions by volunteers, of dictionary forms. Names, "
-    "abbreviations and loanwords are rare in them. The model reads lowercase letters of the language and knows no context, "
+    "abbreviations and loanwords are rare in them. The model reads {letters} of the language and knows no context, "
     "so it gives a homograph one pronunciation."
+)
+_TREEBANK = (
+    "The training text is from the web of 2003 to 2012: blogs, newsgroups, email, reviews and answers. Punctuation "
+    "must be separated from words, as in the treebank."
 )
 _SPEECH = "Pronunciations for speech synthesis and recognition, dictionaries and language teaching."
 _NAMES = "Spellings of names for search, record linkage and maps, as suggestions that a person or a list confirms."
@@ -134,22 +138,29 @@ def data_set_of(name: str) -> DataSet:
 
 
 def _pronunciation(language: str) -> Described:
-    in_shared_task = language not in shelf.WIKIPRON
-    larger = shelf.medium if language in shelf.MEDIUM else shelf.low
+    recipe = shelf.medium if language in shelf.MEDIUM else shelf.low
     return Described(
-        run=partial(larger if in_shared_task else shelf.more, language),
+        run=partial(recipe, language),
         recipe=f"g2p_{language}",
         about=f"{_LANGUAGES[language]} words to phones (IPA)",
         languages=(language,),
-        license="CC-BY-SA-3.0" if in_shared_task else "CC-BY-SA-4.0",
-        data=("g2p_sigmorphon2021" if in_shared_task else "g2p_wikipron_sel",),
-        left_out=_SHARED_TASK if in_shared_task else _BY_HASH,
+        license="CC-BY-SA-3.0",
+        data=("g2p_sigmorphon2021",),
+        left_out=_SHARED_TASK,
         example=_EXAMPLES[language],
         use=_SPEECH,
-        # German dictionaries write nouns with a capital letter.
-        limits=_WIKTIONARY
-        if language != "de"
-        else _WIKTIONARY.replace("lowercase letters", "letters"),
+        limits=_WIKTIONARY.format(letters="lowercase letters"),
+    )
+
+
+def _wikipron(language: str, letters: str) -> Described:
+    """Describe a language that the shared task lacks."""
+    return _pronunciation(language)._replace(
+        run=partial(shelf.more, language),
+        license="CC-BY-SA-4.0",
+        data=("g2p_wikipron_sel",),
+        left_out=_BY_HASH,
+        limits=_WIKTIONARY.format(letters=letters),
     )
 
 
@@ -217,8 +228,7 @@ _TAGGER = Described(
     left_out="The official test file is not in the training data.",
     example="'They saw her duck .'",
     use="Parts of speech for English text whose words are separated by spaces.",
-    limits="The training text is from the web of 2003 to 2012: blogs, newsgroups, email, reviews and answers. Punctuation "
-    "must be separated from words, as in the treebank.",
+    limits=_TREEBANK,
 )
 _PARSER = Described(
     run=shelf.parser,
@@ -230,8 +240,7 @@ _PARSER = Described(
     left_out="The official test file is not in the training data.",
     example="'They saw her duck .'",
     use="Heads and labels for English text whose words are separated by spaces; `--format conllu` writes them as CoNLL-U.",
-    limits="The training text is from the web of 2003 to 2012: blogs, newsgroups, email, reviews and answers. Punctuation "
-    "must be separated from words, as in the treebank. The model has about a third of the usual width and no pretrained "
+    limits=f"{_TREEBANK} The model has about a third of the usual width and no pretrained "
     "vectors: `recipes/parsing.py` trains a more accurate one. It has no export.",
 )
 _SCENES = Described(
@@ -290,6 +299,8 @@ _DIGITS = Described(
 MODELS: Mapping[str, Described] = {
     "g2p-en": _ENGLISH,
     **{f"g2p-{language}": _pronunciation(language) for language in sorted(_LANGUAGES)},
+    "g2p-de": _wikipron("de", "letters"),  # nouns have a capital letter
+    "g2p-hi": _wikipron("hi", "lowercase letters"),
     "names-from-ar": _ARABIC,
     **{f"names-{script}": _names(script) for script in _SCRIPTS},
     "tagger-en": _TAGGER,
