@@ -266,7 +266,7 @@ _FORMULAS = Described(
     example=EXAMPLE,
     use="Teaching, and a start for models of real formulas (`--start-from`).",
     limits="It reads only what `recipes/rendered/formulas.py` draws: short formulas in one font. Photographs, handwriting and "
-    "other fonts fail.",
+    "other fonts fail. It has no export, because its search keeps braces balanced.",
 )
 _COMMANDS = Described(
     run=shelf.commands,
