@@ -43,6 +43,13 @@ class Record(NamedTuple):
     references: Sequence[Reference]
     aims: Mapping[str, float]  # by case, or for the mean of all
     is_averaged: bool = True  # True if the mean over cases is meaningful
+    aims_together: Mapping[int, Mapping[str, float]] = {}  # of ensembles, by size
+
+    def aim(self, case: str, num_members: int) -> float | None:
+        """Return the aim of a single model or an ensemble. Without aims of ensembles, both have the same."""
+        if num_members == 1 or not self.aims_together:
+            return self.aims.get(case)
+        return self.aims_together.get(num_members, {}).get(case)
 
 
 def _by_case(cases: Sequence[str], *figures: float) -> dict[str, float]:
@@ -80,7 +87,8 @@ RECORDS = {
             _g2p_baseline(g2p_low.LANGUAGES, 22, 21, 12, 19, 34, 55, 19, 10, 49, 10),
             _g2p_best(MEAN, 25.1, reduction=4),
         ),
-        {MEAN: 25.1},
+        {MEAN: 26.0},
+        aims_together={5: {MEAN: 24.1}},
     ),
     "g2p_medium": Record(
         g2p_medium.recipe,

@@ -28,6 +28,7 @@ from ..results import Results, Row, Sense, digests
 from ._catalogue import MEAN, RECORDS, Record
 from ._fitting import Cost, folder_of
 
+METRICS = ("wer", "bleu")
 MISTAKES = 10
 CALIBRATING = 2000  # development examples: more do not improve the calibration
 MOST_OF_A_CASE = 2  # mistakes per case if there are many cases: not all ten from one language
@@ -64,7 +65,7 @@ def score(
         run = record.run(case)
         folders = [folder_of(runs, recipe, case, seed) for seed in seeds]
         scored[case] = _scored(run, folders)
-        rows = _rows(case, scored[case], seeds, record.aims.get(case))
+        rows = _rows(case, scored[case], seeds, record)
         for source in (run.train, run.dev, run.test):
             data |= digests(source_files(source), DATA)
         spec = json.loads(to_json(replace(run, training=replace(run.training, seed=seeds[0]))))
@@ -77,7 +78,7 @@ def score(
         ]
         print(f"{case}: {mean(scored[case].singles):.2f}, together {scored[case].ensemble:.2f}")
     if record.is_averaged and len(cases) > 1 and set(cases) == set(record.cases):
-        found = found.with_rows(_means(scored.values(), seeds, record.aims.get(MEAN)))
+        found = found.with_rows(_means(scored.values(), seeds, record))
     _with_references(found, record).save(out)
     told.parent.mkdir(parents=True, exist_ok=True)
     most = max(MOST_OF_A_CASE, MISTAKES // len(record.cases))
@@ -90,9 +91,11 @@ def score(
 
 
 def write_references(recipe: str, results: Path) -> None:
-    """Update the published figures in results/<recipe>.json; measured rows do not change."""
-    path = results / f"{recipe}.json"
-    _with_references(Results.load(path), RECORDS[recipe]).save(path)
+    """Update the published figures and the aims in results/<recipe>.json; measured figures do not change."""
+    path, record = results / f"{recipe}.json", RECORDS[recipe]
+    found = Results.load(path)
+    found = replace(found, rows=tuple(_aimed(row, record) for row in found.rows))
+    _with_references(found, record).save(path)
 
 
 def _with_references(found: Results, record: Record) -> Results:
@@ -140,21 +143,21 @@ def _scored(run: Run, folders: Sequence[Path]) -> Scored:
     )
 
 
-def _rows(case: str, scored: Scored, seeds: Sequence[int], aim: float | None) -> Iterator[Row]:
+def _rows(case: str, scored: Scored, seeds: Sequence[int], record: Record) -> Iterator[Row]:
     """Yield the figures of a case; in their names, the table row comes before the colon, the column after."""
-    yield from _scores(case, scored.metric, scored.singles, scored.ensemble, seeds, aim)
+    yield from _scores(case, scored.metric, scored.singles, scored.ensemble, seeds, record)
     yield _row(f"{case}: parameters", [scored.parameters], "", seeds)
     minutes = [cost.processor_minutes for cost in scored.costs]
     yield _row(f"{case}: processor minutes", minutes, "min", seeds)
     yield _row(f"{case}: examples/s", [scored.speed], "1/s", seeds)
 
 
-def _means(scored: Collection[Scored], seeds: Sequence[int], aim: float | None) -> Iterator[Row]:
+def _means(scored: Collection[Scored], seeds: Sequence[int], record: Record) -> Iterator[Row]:
     """Yield the means over all cases, for each seed and for the ensembles."""
     metric = next(iter(scored)).metric
     singles = [mean(one) for one in zip(*(each.singles for each in scored), strict=True)]
     ensemble = mean(each.ensemble for each in scored)
-    yield from _scores(MEAN, metric, singles, ensemble, seeds, aim)
+    yield from _scores(MEAN, metric, singles, ensemble, seeds, record)
 
 
 def _scores(
@@ -163,15 +166,26 @@ def _scores(
     singles: Sequence[float],
     ensemble: float,
     seeds: Sequence[int],
-    aim: float | None,
+    record: Record,
 ) -> Iterator[Row]:
     """Return the scores of the single models and of their ensemble."""
-    unit, sense = _sense_of(metric)
-    wanted = {} if aim is None else {"target": aim, "sense": sense}
-    yield replace(_row(f"{case}: {metric}", singles, unit, seeds), **wanted)
+    unit, _ = _sense_of(metric)
+    yield _aimed(_row(f"{case}: {metric}", singles, unit, seeds), record)
     if len(seeds) > 1:
-        together = _row(f"{case}: {metric} of {len(seeds)} together", [ensemble], unit, seeds)
-        yield replace(together, **wanted)
+        name = f"{case}: {metric} of {len(seeds)} together"
+        yield _aimed(_row(name, [ensemble], unit, seeds), record)
+
+
+def _aimed(row: Row, record: Record) -> Row:
+    """Return the row of a score with its current aim; other rows have none."""
+    case, _, figure = row.name.partition(": ")
+    metric, _, together = figure.partition(" of ")
+    if metric not in METRICS:
+        return row
+    aim = record.aim(case, int(together.split()[0]) if together else 1)
+    if aim is None:
+        return replace(row, target=None, sense=None)
+    return replace(row, target=aim, sense=_sense_of(metric)[1])
 
 
 def _sense_of(metric: str) -> tuple[str, Sense]:

@@ -11,8 +11,8 @@ import pytest
 
 from benchmarks.records._catalogue import MEAN, RECORDS, Record
 from benchmarks.records._fitting import Cost, fit_case, folder_of
-from benchmarks.records._scoring import score
-from benchmarks.results import Results
+from benchmarks.records._scoring import score, write_references
+from benchmarks.results import Results, Row
 from foveal.data import Source, TabSeparated, tsv
 from foveal.data._source import FileSource
 from foveal.datasets._folder import advice
@@ -111,4 +111,22 @@ def test_every_case_has_its_files_and_its_json(name: str) -> None:
             assert example.target
     for reference in record.references:
         assert set(reference.figures) <= {*record.cases, MEAN}
-    assert set(record.aims) <= {*record.cases, MEAN}
+    for aims in (record.aims, *record.aims_together.values()):
+        assert set(aims) <= {*record.cases, MEAN}
+
+
+def test_an_ensemble_has_the_aim_of_its_size(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    measured = ("mean: wer", "mean: wer of 3 together", "mean: wer of 5 together", "ice: wer")
+    rows = tuple(Row(name=name, value=30.0, unit="%", target=1.0, sense="<=") for name in measured)
+    found = Results.here("a test").with_rows(rows)
+    found.save(tmp_path / "g2p_low.json")
+    record = RECORDS["g2p_low"]._replace(aims={MEAN: 26.0}, aims_together={5: {MEAN: 24.0}})
+    monkeypatch.setitem(RECORDS, "g2p_low", record)
+    write_references("g2p_low", tmp_path)
+    changed = {row.name: row for row in Results.load(tmp_path / "g2p_low.json").rows}
+    assert [changed[name].target for name in measured] == [26.0, None, 24.0, None]
+    assert [changed[name].value for name in measured] == [30.0] * 4
+    alike = record._replace(aims_together={})
+    assert alike.aim(MEAN, 1) == alike.aim(MEAN, 3) == 26.0
