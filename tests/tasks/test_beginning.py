@@ -9,6 +9,7 @@ import torch
 
 from foveal.bundles import save_bundle
 from foveal.bundles._warm_start import warm_start
+from foveal.data import Example, FeaturesSpec
 from foveal.data.vocabularies._vocabularies import Vocabularies
 from foveal.errors import BundleError
 from foveal.models import Seq2SeqSpec
@@ -67,6 +68,35 @@ def test_symbols_with_other_numbers_are_the_same_symbols(kind: str, tmp_path: Pa
     assert loss_of(other, kind) != expected
     warm_start(other, tmp_path)
     assert loss_of(other, kind) == expected
+
+
+@pytest.mark.parametrize("copy", [False, True])
+def test_features_and_copying_keep_their_rows(copy: bool, tmp_path: Path) -> None:
+    """The features follow the source tokens in one table, and the slots of unseen tokens lie between them."""
+    tags = ("V;PST", "N;PL", "V;PL;3")
+    examples = [
+        replace(one, features=tags[number % 3]) for number, one in enumerate(upper_cased(20))
+    ]
+    spec = TransductionSpec(
+        features=FeaturesSpec(),
+        model=Seq2SeqSpec(encoder=ENCODER, decoder=replace(DECODER, copy=copy)),
+    )
+    task = spec.build_from(examples)
+    save_bundle(task, tmp_path)
+    other = spec.build(turned(task.vocabularies))
+    unseen = [
+        Example("dé", "dÉ", features="V;PL")
+    ]  # read and written through a slot if the model copies
+
+    def loss(of: Any) -> float:
+        with of.answering():
+            batch = of.collate([of.encode(one) for one in (*examples, *unseen)])
+            return of.loss(batch).total.item()
+
+    expected = pytest.approx(loss(task), rel=1e-5)
+    assert loss(other) != expected
+    warm_start(other, tmp_path)
+    assert loss(other) == expected
 
 
 def test_new_symbols_keep_what_was_drawn_for_them(tmp_path: Path) -> None:
