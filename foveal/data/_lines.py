@@ -12,6 +12,7 @@ from ._bytes import DamagedError, is_packed, read_bytes
 from ._example import Where, data_error
 
 _MARK = b"\xef\xbb\xbf"  # the byte order mark
+_AGAIN = "Download or compress the file again"
 MAX_LINE = 1 << 20  # bytes
 
 
@@ -106,8 +107,7 @@ class LineReader:
         try:
             yield from self._bytes
         except DamagedError as damage:
-            where = Where(self.file, self.line + 1)
-            raise data_error(where, str(damage), "Download or compress the file again") from None
+            raise data_error(Where(self.file, self.line + 1), str(damage), _AGAIN) from None
 
     def _blocks(self) -> Iterator[bytes]:
         """Yield blocks of bytes that end with a line, or with the file."""
@@ -190,6 +190,31 @@ def places_of_lines(file: str, lines: list[int]) -> list[Place]:
             places.append(Place(offset + cut, lines[len(places)]))
         offset, before = offset + len(chunk), there
     return places
+
+
+def num_lines(file: str, most: int) -> int:
+    """Count the lines of a file up to about `most`, without splitting or decoding them: a hundred times faster than
+    reading them.
+
+    Args:
+        file: File to read: plain, gzip or zstd.
+        most: The count stops when it reaches this number.
+
+    Returns:
+        The number of lines, empty lines included.
+
+    Raises:
+        DataError: The compressed data is damaged.
+    """
+    number, last = 0, b"\n"
+    try:
+        for chunk in read_bytes(file):
+            number, last = number + chunk.count(b"\n"), chunk[-1:]
+            if number >= most:
+                return number
+    except DamagedError as damage:
+        raise data_error(Where(file, number + 1), str(damage), _AGAIN) from None
+    return number + (last != b"\n")
 
 
 def places_every(file: str, size: int) -> list[Place]:

@@ -45,16 +45,22 @@ class Findings:
     """The problems that `check_data` found, and the fraction of examples that it compared."""
 
     findings: tuple[Finding, ...]
-    num_examples: dict[str, int]
+    num_examples: dict[str, int]  # that were read
     share_compared: float  # below 1, the numbers of duplicates, conflicts and leaks are estimates
+    is_whole: bool = True  # False if the training set has more examples than were read
 
     def lines(self) -> list[str]:
-        """Return one line for each finding, and one more if the numbers are estimates."""
+        """Return one line for each finding, and more if the numbers are estimates, or of a part of the training set."""
         said = [f"{found.corpus}: {found.sentence} {found.remedy}" for found in self.findings]
         if self.share_compared < 1 and said:
             one_in = round(1 / self.share_compared)
             said.append(
                 f"The number of equal examples is an estimate from one in {one_in} sources."
+            )
+        if not self.is_whole:
+            said.append(
+                f"train: only the first {self.num_examples['train']:,} examples were checked; check_data of "
+                f"foveal.planning checks all."
             )
         return said
 
@@ -67,6 +73,7 @@ def check_data(
     source_tokenizer: TokenizerSpec | None = None,
     target_tokenizer: TokenizerSpec | None = None,
     max_held: int = MAX_HELD,
+    max_train: int | None = None,
 ) -> Findings:
     """Search corpora for problems that harm training or evaluation.
 
@@ -81,6 +88,7 @@ def check_data(
         source_tokenizer: The tokenizer of sources; characters by default.
         target_tokenizer: The tokenizer of targets; characters by default.
         max_held: Maximum number of examples of each corpus to compare; of a larger corpus, a sample is compared.
+        max_train: Maximum number of training examples to read, from the first on; None reads all.
 
     Returns:
         The findings by corpus, the number of examples of each corpus, and the fraction of examples that was compared.
@@ -94,7 +102,7 @@ def check_data(
         graphemes if source_tokenizer is None else source_tokenizer.encode,
         graphemes if target_tokenizer is None else target_tokenizer.encode,
     )
-    first = _Survey("train", tokens, max_held, known=None).read(train)
+    first = _Survey("train", tokens, max_held, known=None).read(train, max_train)
     rest = [
         _Survey(name, tokens, max_held, known=first).read(corpus)
         for name, corpus in (("dev", dev), ("test", test))
@@ -112,6 +120,7 @@ def check_data(
         tuple(sorted(findings, key=lambda found: order[found.corpus])),
         {survey.name: survey.num for survey in surveys},
         0.5**num_bits,
+        first.is_whole,
     )
 
 
@@ -147,7 +156,7 @@ class _Survey:
     def __init__(
         self, name: str, tokens: tuple[Tokens, Tokens], max_held: int, known: "_Survey | None"
     ) -> None:
-        self.name, self.num = name, 0
+        self.name, self.num, self.is_whole = name, 0, True
         self.sketch = Sketch(max_held)
         self.forms: dict[str, dict[str, list[Where]]] = {"source": {}, "target": {}}
         self.num_forms: Counter[tuple[str, str]] = Counter()
@@ -160,9 +169,12 @@ class _Survey:
         self._unseen_places: dict[str, list[Where]] = {"source": [], "target": []}
         self._num_unseen: Counter[str] = Counter()
 
-    def read(self, corpus: Iterable[Example]) -> "_Survey":
-        """Read every example once."""
+    def read(self, corpus: Iterable[Example], most: int | None = None) -> "_Survey":
+        """Read every example once, or only the first ones."""
         for example in corpus:
+            if self.num == most:
+                self.is_whole = False
+                break
             self.num += 1
             where = example.where or Where(self.name, self.num)
             self.sketch.add(example, where)
@@ -254,11 +266,17 @@ class _Survey:
                 )
             if num := self._num_unseen[side]:
                 shown = ", ".join(quoted(s) for s, _ in self._unseen[side].most_common(8))
+                train = self._known
+                lacking = (
+                    "the training set does not have"
+                    if train is None or train.is_whole
+                    else f"the first {train.num:,} training examples do not have"
+                )
                 yield Finding(
                     "unseen",
                     self.name,
                     num,
-                    f"{_of(num, self.num)} have a {side} token that the training set does not have: {shown}.",
+                    f"{_of(num, self.num)} have a {side} token that {lacking}: {shown}.",
                     f"{_UNSEEN[side]}; add training examples with these tokens, or correct them.",
                     tuple(self._unseen_places[side]),
                 )

@@ -37,6 +37,9 @@ _TRAIN = "train."
 _LONGEST_VALUE = 40  # characters that are printed
 # Settings that replace the part with the attention, by all of their names.
 _AROUND_ATTENTION = ("task", "task.model", "model", "task.model.decoder", "decoder")
+_MOST_CHECKED = (
+    200_000  # training examples whose data is checked before the first step, in about two seconds
+)
 _FEW = 20  # training examples; with fewer, a model can only memorize them
 
 
@@ -354,6 +357,7 @@ def _say_findings(console: Console, draft: Draft) -> None:
             run.test,
             source_tokenizer=source,
             target_tokenizer=task.tokenizer("target"),
+            max_train=_MOST_CHECKED,
         )
     num_train, lines = findings.num_examples["train"], findings.lines()
     if num_train < _FEW:

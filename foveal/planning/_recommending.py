@@ -44,12 +44,12 @@ from ..tasks._specs import TaskSpec
 from ..tasks._tagging import TaggingSpec, has_spans
 from ..tasks._transduction import TransductionSpec
 from ..tasks.base._prediction import PredictionSpec
+from ._counting import count_examples
 from ._inferring import InferredTask, infer_task
 from ._shared_tokens import copy_changes, copy_reason
 
 _MOST_SAMPLED = 10_000  # examples that are read
 _MOST_MEASURED = 1_000  # examples whose lengths determine the size of a batch
-_MOST_COUNTED = 1_000_000  # more examples do not change the recommendation
 _FEW, _MANY = 3_000, 30_000  # examples: small networks below, wide ones above
 _ENOUGH_TAGGED = 10_000  # tagged sentences: less dropout and larger batches from here on
 _LONG_SYMBOL = 2.5  # characters, on average: words rather than phones
@@ -113,7 +113,7 @@ def recommend(examples: Iterable[Example]) -> Recommendation:
     """
     inferred = infer_task(examples)
     sample = list(islice(examples, _MOST_SAMPLED))
-    choices = _Choices(sum(1 for _ in islice(examples, _MOST_COUNTED)))
+    choices = _Choices(count_examples(examples))
     choices.reasons += [Reason("kind", inferred.reasons[0])]
     for reason in inferred.reasons[1:]:
         side, _, why = reason.partition(": ")

@@ -89,6 +89,10 @@ class TextForm(AbstractSourceForm):
         return [self.tokenizer.encode(self.text(example))]
 
     @override
+    def symbols(self, example: Example) -> list[str]:
+        return self.tokenizer.encode(self.text(example))
+
+    @override
     def text(self, example: Example) -> str:
         if isinstance(example.source, str):
             return example.source

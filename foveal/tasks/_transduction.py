@@ -77,6 +77,7 @@ class Transduction(AbstractExplainedWriting[Seq2Seq, "TransductionSpec"]):
     ) -> None:
         super().__init__(spec, vocabularies, model)
         self._form = spec.form
+        self._has_slots = spec.num_slots > 0
         self._reads = UnseenTokens(vocabularies.source, spec.num_slots)
         self._writes = UnseenTokens(self._target, spec.num_slots)
 
@@ -91,17 +92,16 @@ class Transduction(AbstractExplainedWriting[Seq2Seq, "TransductionSpec"]):
 
     @override
     def encode(self, example: Example) -> Encoded:
-        target = self.spec.target.encode(required_target(example))
-        alignment = read_alignment(example) if self.spec.alignment_weight else ()
-        source = self._encode_source(example)
-        written = self._writes.encode(target, self._slots(example))
-        if self.spec.model.decoder.points:
+        spec = self.spec
+        target = spec.target.encode(required_target(example))
+        slots = self._slots(example)
+        if spec.model.decoder.points:
             check_pointed(example, self.symbols(example), target)
         return Encoded(
-            source.source,
-            written,
-            features=source["features"],
-            alignment=alignment,
+            self._source_ids(example, slots),
+            self._writes.encode(target, slots),
+            features=self._feature_ids(example),
+            alignment=read_alignment(example) if spec.alignment_weight else (),
         )
 
     @override
@@ -201,18 +201,22 @@ class Transduction(AbstractExplainedWriting[Seq2Seq, "TransductionSpec"]):
         return self._form.symbols(example)
 
     def _encode_source(self, example: Example) -> Encoded:
-        features: list[int] = []
-        if self.spec.features is not None and self.vocabularies.features is not None:
-            features = self.vocabularies.features.encode(
-                self.spec.features.encode(example.features)
-            )
-        slots = self._slots(example)
-        sentences = [self._reads.encode(each, slots) for each in self._form.sentences(example)]
-        return Encoded(self._form.joined(sentences), features=features)
+        ids = self._source_ids(example, self._slots(example))
+        return Encoded(ids, features=self._feature_ids(example))
+
+    def _source_ids(self, example: Example, slots: Mapping[str, int]) -> list[int]:
+        sentences = self._form.sentences(example)
+        return self._form.joined([self._reads.encode(each, slots) for each in sentences])
+
+    def _feature_ids(self, example: Example) -> Sequence[int]:
+        spec, vocabulary = self.spec.features, self.vocabularies.features
+        if spec is None or vocabulary is None:
+            return ()
+        return vocabulary.encode(spec.encode(example.features))
 
     def _slots(self, example: Example) -> dict[str, int]:
         """Return the ids of the unseen tokens of a source; there are none without copying."""
-        return self._reads.slots(self.symbols(example)) if self.spec.num_slots else {}
+        return self._reads.slots(self.symbols(example)) if self._has_slots else {}
 
     @override
     def decode(self, tokens: Iterable[int], example: Example) -> list[str]:
@@ -426,9 +430,12 @@ class TransductionSpec(AbstractTextSpec[Transduction]):
 
     @override
     def counted(self, example: Example) -> Symbols:
-        target = required_target(example)
+        target, source = required_target(example), example.source
+        is_row = (
+            isinstance(source, str) and not self.model.reads_documents
+        )  # no form for each example
         return Symbols(
-            self.form.symbols(example),
+            self.source.encode(source) if is_row else self.form.symbols(example),
             self.target.encode(target),
             None if self.features is None else self.features.encode(example.features),
             answers=[("", target)] if len(target) <= _LONG_ANSWER else (),

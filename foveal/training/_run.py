@@ -1,7 +1,7 @@
 """A run as a value: task, data and training. Recipes return it."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +11,7 @@ import torch
 
 from ..bundles._warm_start import warm_start
 from ..bundles._word_vectors import load_word_vectors
-from ..data import CurriculumSpec, SourceSpec
+from ..data import CurriculumSpec, Example, SourceSpec
 from ..data.streams._prepared import PreparedCorpus
 from ..devices import random_state_restored, resolve_device
 from ..specs import check, setting, to_data, to_json
@@ -107,11 +107,12 @@ class Run:
                 if resume:
                     self.check_resumable(folder, inputs)
             torch.default_generator.manual_seed(training.seed)
-            task = (
-                build_for_corpus(self.task, self.train)
-                if isinstance(self.train, PreparedCorpus)
-                else self.task.build_from(self.train)
-            )
+            counted = None
+            if isinstance(self.train, PreparedCorpus):
+                task = build_for_corpus(self.task, self.train)
+            else:
+                counted = _Counted(self.train)
+                task = self.task.build_from(counted)
             if self.start_from is not None:
                 warm_start(task, self.start_from)
             if self.word_vectors is not None:
@@ -136,7 +137,7 @@ class Run:
                 training,
                 folder,
                 test=[] if self.test is None else list(self.test),
-                num_examples=None if training.epochs is None else self._num_examples(),
+                num_examples=None if training.epochs is None else self._num_examples(counted),
                 listeners=listeners,
                 probes=probes,
                 resume=resume,
@@ -188,6 +189,24 @@ class Run:
             *({part: run[part] for part in ("task", "training")} for run in (then, now))
         )
 
-    def _num_examples(self) -> int:
-        train = self.train
-        return train.num_examples if isinstance(train, PreparedCorpus) else sum(1 for _ in train)
+    def _num_examples(self, counted: "_Counted | None") -> int:
+        if isinstance(self.train, PreparedCorpus):
+            return self.train.num_examples
+        if counted is not None and counted.number is not None:
+            return counted.number
+        return sum(1 for _ in self.train)
+
+
+class _Counted:
+    """Examples that are counted while something else reads them: a large corpus takes a while to read."""
+
+    def __init__(self, examples: Iterable[Example]) -> None:
+        self._examples = examples
+        self.number: int | None = None  # None until they were read to the end
+
+    def __iter__(self) -> Iterator[Example]:
+        number = 0
+        for example in self._examples:
+            number += 1
+            yield example
+        self.number = number

@@ -21,7 +21,7 @@ from foveal.data import (
     TextPair,
 )
 from foveal.data._example import Where
-from foveal.data.streams._packed import MAX_NEW, Packed
+from foveal.data.streams._packed import Packed
 from foveal.errors import DataError
 
 LINE = st.text(
@@ -103,14 +103,18 @@ def test_a_type_from_outside_is_as_good() -> None:
 
 
 def test_columns_keep_their_rows_whenever_they_first_come() -> None:
-    """A column that only later examples have is empty for earlier ones, also across array blocks."""
-    before = [Encoded([n], index=n) for n in range(MAX_NEW + 3)]
-    after = [Encoded([1], [2], second=[3, 4], index=-1), Encoded([5], index=-2)]
+    """A column that only some examples have is empty for the examples before, between and after them."""
+    before = [Encoded([n], index=n) for n in range(9)]
+    after = [
+        Encoded([1], [2], second=[3, 4], index=-1),
+        Encoded([5], index=-2),
+        Encoded([6], second=[], index=-3),
+        Encoded([], [7], second=[8], index=-4),
+        Encoded([9], index=-5),
+    ]
     packed = Packed.pack([*before, *after])
-    assert packed[0] == before[0]
-    assert packed[MAX_NEW + 2] == before[-1]
-    assert list(packed[-2:]) == after
-    assert packed.column("second").lengths.sum() == 2
+    assert list(packed) == [*before, *after]
+    assert packed.column("second").lengths.sum() == 3
     assert not packed.column("features").lengths.any()
 
 

@@ -13,7 +13,6 @@ Axes: B rows, n positions of the longest row.
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from typing import final, overload
 
 import numpy as np
@@ -26,7 +25,6 @@ from ..images._pictures import PictureColumn, Pictures
 
 # Columns that are parallel to the source or target, or contain pairs of positions.
 UNCOUNTED = frozenset({"alignment", "features", "spelling"})
-MAX_NEW = 1 << 12  # examples
 ROW_SIZE = 10  # overhead of a row in addition to its ids, in ids of 4 bytes
 PICTURE_BYTES = 128  # bytes that count as one id: a pool of 16 MB of ids may have 512 MB of images
 
@@ -81,7 +79,14 @@ class Encoded:
     @property
     def num_positions(self) -> int:
         """Number of positions that count in a batch of limited size."""
-        return sum(len(column) for name, column in self.columns.items() if name not in UNCOUNTED)
+        number = 0
+        for (
+            name,
+            column,
+        ) in self.columns.items():  # sum takes as long as the rest of reading an example
+            if name not in UNCOUNTED:
+                number += len(column)
+        return number
 
     @override
     def __eq__(self, other: object) -> bool:
@@ -221,19 +226,26 @@ class Packed(Sequence[Encoded]):
 
 
 class Packer:
-    """Collects examples one at a time, and converts a few thousand at once to arrays."""
+    """Collects examples one at a time, as numbers: an object for each example that waits would make the garbage
+    collector walk over all objects of the process again and again.
+    """
 
     def __init__(self) -> None:
         self.size = 0  # in ids
-        self._new: list[Mapping[str, Sequence[int]]] = []
         self._indices = array("q")
         self._columns: dict[str, _Column] = {}
         self._pictures = PictureColumn()
 
     def append(self, example: Encoded, index: int) -> None:
         """Add an example."""
+        self.size += ROW_SIZE
+        for name, ids in example.columns.items():
+            if name not in self._columns:
+                self._columns[name] = _Column()
+            if len(ids):
+                self.size += len(ids)
+                self._columns[name].append(ids, len(self._indices))
         self._indices.append(index)
-        self.size += sum(map(len, example.columns.values())) + ROW_SIZE
         if example.picture is not None:
             self.size += self._pictures.append(example.picture) // PICTURE_BYTES
         if len(self._pictures) not in (0, len(self._indices)):
@@ -241,52 +253,45 @@ class Packer:
                 f"Packed: expected an image for all examples or for none, got {len(self._pictures)} "
                 f"images for {len(self._indices)} examples. Give every Encoded an image."
             )
-        self._new.append(example.columns)
-        if len(self._new) >= MAX_NEW:
-            self._keep()
 
     def __len__(self) -> int:
         return len(self._indices)
 
     def packed(self) -> Packed:
         """Return the arrays."""
-        self._keep()
         return Packed(
-            {name: column.ragged() for name, column in self._columns.items()},
+            {name: column.ragged(len(self)) for name, column in self._columns.items()},
             np.array(self._indices, dtype=np.int64),
             self._pictures.pictures(),
         )
 
-    def _keep(self) -> None:
-        num_kept = len(self._indices) - len(self._new)
-        for name in dict.fromkeys(name for columns in self._new for name in columns):
-            if name not in self._columns:  # earlier examples do not have this column
-                self._columns[name] = _Column(num_kept)
-        for name, column in self._columns.items():
-            column.extend([columns.get(name, ()) for columns in self._new])
-        self._new = []
-
 
 class _Column:
-    """The rows of one column, after a number of empty rows."""
+    """The rows of one column. Rows without ids are only counted, when a later row has ids."""
 
-    def __init__(self, num_empty: int) -> None:
-        self._lengths: list[Int[np.ndarray, " n"]] = [np.zeros(num_empty, dtype=np.int32)]
-        self._values: list[Int[np.ndarray, " m"]] = []
+    def __init__(self) -> None:
+        self._values, self._lengths = array("i"), array("i")
 
-    def extend(self, rows: list[Sequence[int]]) -> None:
-        lengths = np.fromiter(map(len, rows), dtype=np.int32, count=len(rows))
-        self._lengths.append(lengths)
-        ids = chain.from_iterable(rows)
-        self._values.append(np.fromiter(ids, dtype=np.int32, count=int(lengths.sum())))
+    def append(self, row: Sequence[int], number: int) -> None:
+        """Add the row with a number; the rows before it that were not added are empty."""
+        if number > len(self._lengths):
+            self._fill(number)
+        self._lengths.append(len(row))
+        self._values.extend(row)
 
-    def ragged(self) -> Ragged:
-        values, lengths = np.concatenate(self._values), np.concatenate(self._lengths)
-        if not len(values):  # a column without ids takes no memory
-            return _empty(len(lengths))
+    def ragged(self, num_rows: int) -> Ragged:
+        self._fill(num_rows)
+        if not self._values:  # a column without ids takes no memory
+            return _empty(num_rows)
+        values, lengths = (
+            np.array(numbers, dtype=np.int32) for numbers in (self._values, self._lengths)
+        )
         starts = np.zeros_like(lengths)
         np.cumsum(lengths[:-1], out=starts[1:])
         return Ragged(values, starts, lengths)
+
+    def _fill(self, num_rows: int) -> None:
+        self._lengths.extend(array("i", [0]) * (num_rows - len(self._lengths)))
 
 
 def _empty(num_rows: int) -> Ragged:

@@ -135,6 +135,7 @@ class PoolReader:
         full: tuple[Packer, PoolStart] | None = None
         packer, begin = Packer(), start
         after: list[tuple[Encoded, int]] = []  # examples after a full pool, also in the packer
+        num_read = 0
         for index, encoded, here in self._encoded_from(epoch, start):
             packer.append(encoded, index)
             if full is not None:
@@ -144,7 +145,9 @@ class PoolReader:
                     full, after = None, []
             if full is None and packer.size >= self._size and len(packer) >= self._min_rows:
                 full, packer, begin = (packer, begin), Packer(), here()
-            if len(packer) % STRETCH == 0:
+            num_read += 1
+            if num_read == STRETCH:
+                num_read = 0
                 yield None
         if full is not None:
             for encoded, index in after:

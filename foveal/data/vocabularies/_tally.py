@@ -127,16 +127,19 @@ class Tally:
         return cls(**{**data, **counts, "answers": answers, "longest": dict(data["longest"])})
 
     def _add(self, some: Sequence[Symbols]) -> None:
-        for name in _COUNTED:
-            texts = [text for one in some if (text := getattr(one, name)) is not None]
+        *parts, answers = zip(*some, strict=True)
+        for name, column in zip(_COUNTED, parts, strict=True):
+            texts = [text for text in column if text is not None]
             if texts:
                 self._update(name, chain.from_iterable(texts))
-        self._answer("\t".join(pair) for one in some for pair in one.answers)
-        sizes = [(len(one.source), len(one.target or ())) for one in some]
-        self._lengthen(sizes)
+        if pairs := ["\t".join(pair) for of_one in answers for pair in of_one]:
+            self._answer(pairs)
+        sources = [len(source) for source in parts[0]]
+        targets = [len(target or ()) for target in parts[1]]
+        self._lengthen(zip(sources, targets, strict=True))
         self.num_examples += len(some)
-        self.num_source += sum(source for source, _ in sizes)
-        self.num_target += sum(target for _, target in sizes)
+        self.num_source += sum(sources)
+        self.num_target += sum(targets)
 
     def _update(self, name: str, symbols: Iterable[str] | None) -> None:
         """Add tokens, or the counts of a `Counter`."""
@@ -163,8 +166,10 @@ class Tally:
         return {asked: answer for asked, (_, answer) in sorted(found.items())}
 
     def _lengthen(self, sizes: Iterable[tuple[int, int]]) -> None:
+        longest = self.longest
         for source, target in sizes:
-            self.longest[source] = max(target, self.longest.get(source, 0))
+            if target >= longest.get(source, 0):
+                longest[source] = target
 
     def _lengths(self) -> Lengths:
         """Return a bound that all pairs of lengths satisfy."""
@@ -173,7 +178,7 @@ class Tally:
         return Lengths(ratio=ratio, slack=max(0.0, *slack, 0.0))
 
 
-_COUNTED = ("source", "target", "features", "labels")
+_COUNTED = ("source", "target", "features", "labels")  # in the order of `Symbols`
 
 
 def rare(counts: Mapping[str, int]) -> tuple[str, ...]:

@@ -25,7 +25,6 @@ _ARE_MARKED_LETTERS = re.compile(f"[{_LETTERS}{_MARK}]*").fullmatch
 _MARKED_LETTERS = re.compile(f".[{_MARK}]*").findall
 # No-break spaces do not separate tokens: CoNLL-U has words with a space inside. The spaces are written out, because
 # languages differ in the meaning of \s.
-_HAS_NO_BREAK = re.compile("[\u00a0\u2007\u202f]").search
 _SPACE = "\\t-\\r\\x1c-\\x20\\x85\\u1680\\u2000-\\u2006\\u2008-\\u200a\\u2028\\u2029\\u205f\\u3000"
 _PIECES = re.compile(f"[^{_SPACE}]+").findall
 
@@ -75,7 +74,10 @@ def pieces(text: str) -> list[str]:
         >>> pieces(" a  few\u00a0words ")
         ['a', 'few\u00a0words']
     """
-    return _PIECES(text) if _HAS_NO_BREAK(text) else text.split()
+    # Three searches for one character each take a third of the time of one for a set of characters.
+    if "\u00a0" in text or "\u2007" in text or "\u202f" in text:
+        return _PIECES(text)
+    return text.split()
 
 
 def normalized(text: str, form: NormalForm) -> str:
