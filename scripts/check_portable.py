@@ -17,12 +17,16 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 NATIVE = Path(__file__).resolve().parent.parent / "native"
+# The units of x86 CPUs are empty here.
 UNITS = (
     "scratch",
-    "kernels_baseline",
-    "kernels_avx2",
-    "kernels_avx512",
-)  # the last two are empty here
+    *(
+        f"{part}_{width}"
+        for part in ("kernels", "search")
+        for width in ("baseline", "avx2", "avx512")
+    ),
+    "search_tiles",
+)
 FLAGS = ("-std=c++17", "-O2", "-fno-math-errno", "-fno-strict-aliasing", "-Wno-psabi")
 # The name, the compiler with its own flags, and the program that runs the result.
 TARGETS: dict[str, tuple[Sequence[str], Sequence[str]]] = {

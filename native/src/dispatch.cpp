@@ -2,6 +2,7 @@
 #include <string>
 
 #include "kernels.h"
+#include "search_kernels.h"
 
 namespace foveal {
 namespace {
@@ -34,6 +35,21 @@ const Kernels& choose() {
 const Kernels& kernels() {
   static const Kernels& chosen = choose();
   return chosen;
+}
+
+const SearchKernels& search_kernels() {
+#if defined(FOVEAL_X86)
+  if (&kernels() == &avx512_kernels) return avx512_search;
+  if (&kernels() == &avx2_kernels) return avx2_search;
+#endif
+  return baseline_search;
+}
+
+const Products* half_products() {
+#if defined(FOVEAL_X86)
+  if (&kernels() == &avx512_kernels) return tile_products();
+#endif
+  return nullptr;
 }
 
 }  // namespace foveal

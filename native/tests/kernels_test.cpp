@@ -6,6 +6,7 @@
 #include "ctc_test.h"
 #include "k_subset_test.h"
 #include "projective_test.h"
+#include "search_test.h"
 #include "semi_markov_test.h"
 #include "span_test.h"
 #include "spanning_test.h"
@@ -31,6 +32,7 @@ int main() {
     check_subsets(table->k_subset_float, 2e-5);
     check_subsets(table->k_subset_double, 1e-10);
   }
+  for (const SearchKernels* table : search_tables()) check_search(*table);
   std::printf("%s\n", failures == 0 ? "passed" : "FAILED");
   return failures == 0 ? 0 : 1;
 }

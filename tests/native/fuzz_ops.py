@@ -143,6 +143,44 @@ def spanning(name: str) -> Arguments:
     return [arcs, mask, single]
 
 
+def search(name: str) -> Arguments:
+    """Draw arguments of the ops of search; `search_pack` makes the weights, and has no shapes without data."""
+    batch, each, units, length = map(random.choice, (BATCHES, (1, 2, 5, 40), (1, 5, 16, 20), SIZES))
+    half = flip() and foveal_native.multiplies_in_half_precision()
+    gates, rows, wide = (units + 15) // 16 * 64, 7, random.choice((1, 5, 70))
+
+    def packed(*shape: int) -> Tensor:
+        return OPS.search_pack(torch.randn(shape), half)
+
+    if name == "product":
+        bias = random.choice((None, torch.randn(wide)))
+        return [torch.randn(batch, units), packed(units, wide), bias, wide, half]
+    if name == "attend":
+        query, shut = random.choice((0, *SIZES)), torch.zeros(batch, 1, length)
+        shut.masked_fill_(torch.rand(shut.shape) < 0.3, -torch.inf)
+        products, keys = torch.randn(batch, each, query + wide), torch.randn(batch, length, query)
+        values = torch.randn(batch, length, wide)
+        return [products, keys, torch.randn(query), values, random.choice((None, shut))]
+    if name == "sequence":
+        tokens = torch.randint(rows, (batch, length))
+        lengths = torch.randint(length + 1, (batch,)).sort(descending=True).values
+        scores = torch.randn(rows, gates) if flip() else torch.randn(batch * length, gates)
+        outputs = torch.zeros(batch, length, units + 3)
+        given = [scores, tokens if len(scores) == rows else None, lengths, packed(units, gates)]
+        return [*given, flip(), half, units, random.choice((0, 3)), outputs]
+    tokens, of_item = torch.randint(rows, (batch, each)), torch.randn(batch, gates)
+    hidden, memory = torch.randn(2, batch, each, units)
+    given = [torch.randn(rows, gates), tokens, random.choice((None, of_item)), hidden, memory]
+    if name == "step":
+        return [*given, packed(units, gates), half]
+    keys, values = torch.randn(batch, length, 3), torch.randn(batch, length, units)
+    weights = packed(units, gates), packed(units, 3 + units)
+    return [
+        *(*given, *weights, keys, torch.randn(3), values, None),
+        *(packed(units, wide), torch.randn(wide), half),
+    ]
+
+
 def flip() -> bool:
     return random.random() < 0.5
 
@@ -162,7 +200,14 @@ CALLS = [
     (f"{structure.__name__}_{name}", structure, name)
     for structure in STRUCTURES
     for name in SHARED_NAMES + EXTRA_NAMES.get(structure, ("best",))
-] + [(f"ctc_{name}", ctc, name) for name in ("log_partition", "marginals")]
+] + [
+    (f"{structure.__name__}_{name}", structure, name)
+    for structure, names in (
+        (ctc, ("log_partition", "marginals")),
+        (search, ("product", "step", "sequence", "attend", "decode")),
+    )
+    for name in names
+]
 
 
 def with_other_sizes(tensor: Tensor) -> Tensor:
@@ -219,6 +264,8 @@ def describe(argument: Any) -> str:
 
 
 def shapes(found: Any) -> list[tuple[torch.Size, torch.dtype]]:
+    if found is None:  # the op writes into its last argument
+        return []
     return [(part.shape, part.dtype) for part in (found if isinstance(found, tuple) else (found,))]
 
 

@@ -26,9 +26,9 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.timeout(300)
 def test_no_drawn_call_crashes() -> None:
-    done = run("--calls", "3800", "--seed", "0")
+    done = run("--calls", "4300", "--seed", "0")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "3800 calls of 38 ops" in done.stdout
+    assert "4300 calls of 43 ops" in done.stdout
     taken = int(done.stdout.split(" taken")[0].split()[-1])
     assert 1000 < taken < 3000  # valid and invalid arguments are drawn
 
@@ -39,4 +39,4 @@ def test_all_ops_are_drawn() -> None:
         for schema in torch._C._jit_get_all_schemas()
         if schema.name.startswith("foveal_native::")
     }
-    assert len(registered) == 38
+    assert len(registered) == 44  # and `search_pack`, which makes arguments of others

@@ -12,7 +12,15 @@ pytestmark = pytest.mark.slow
 pytest.importorskip("foveal_native", reason="foveal-native is not installed")
 
 NATIVE = Path(__file__).resolve().parents[2] / "native"
-UNITS = ("scratch", "kernels_baseline", "kernels_avx2", "kernels_avx512")
+UNITS = (
+    "scratch",
+    *(
+        f"{part}_{width}"
+        for part in ("kernels", "search")
+        for width in ("baseline", "avx2", "avx512")
+    ),
+    "search_tiles",
+)
 COMMON = ("-std=c++17", "-g1", "-Wno-psabi", "-fno-strict-aliasing")
 FOLDERS = (f"-I{NATIVE / 'src'}", f"-I{NATIVE / 'tests'}")
 SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all")

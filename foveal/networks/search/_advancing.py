@@ -26,7 +26,7 @@ from ..recurrent._cells import LSTMCell
 from ..recurrent._layers import CellState
 from ..recurrent._stacks import StackStep
 from ._matrix import Matrix
-from ._prepared_lstm import InputGates, PreparedLSTM
+from ._prepared_lstm import GateScores, InputGates, PreparedLSTM
 
 
 class AbstractAdvance(ABC):
@@ -47,7 +47,7 @@ def prepare_advance(decoder: AbstractRecurrentDecoder, *, half: bool) -> Abstrac
     cells = [cell for cell in stack.layers if isinstance(cell, LSTMCell)]
     if stack.residual or stack.skip or len(cells) < len(stack.layers):
         return _AsItIs(decoder)
-    return _LSTMs(decoder, cells, half=half)
+    return LSTMs(decoder, cells, half=half)
 
 
 @final
@@ -68,7 +68,7 @@ class _AsItIs(AbstractAdvance):
 
 
 @final
-class _LSTMs(AbstractAdvance):
+class LSTMs(AbstractAdvance):
     """Advances a stack of LSTM cells, each of which reads only the cell below."""
 
     def __init__(
@@ -78,7 +78,7 @@ class _LSTMs(AbstractAdvance):
         self._half, self._fed = half, decoder.fed
 
     @cached_property
-    def _prepared(self) -> "_PreparedStack":
+    def prepared(self) -> "_PreparedStack":
         """Prepare the weights at the first step; a stepper that only starts searches does not need them."""
         embeddings, bridge_size = self._embedding.weight.detach(), self._bridge.step_size
         return _PreparedStack(embeddings, bridge_size, self._cells, half=self._half)
@@ -89,24 +89,25 @@ class _LSTMs(AbstractAdvance):
         if self._bridge.step_size == 0:
             return memory._replace(summary=None)
         return memory._replace(
-            summary=self._prepared.of_bridge.times(self._bridge.every_step(memory))
+            summary=self.prepared.of_bridge.times(self._bridge.every_step(memory))
         )
 
     @override
     def advance(self, state: DecoderState, tokens: Tensor, memory: Memory) -> StackStep:
-        shape, prepared = tokens.shape, self._prepared
-        gates = prepared.token_gates(tokens.flatten())
-        if memory.summary is not None:
-            gates.view(*shape, -1).add_(memory.summary.unsqueeze(1))
+        prepared = self.prepared
+        table = prepared.token_gates.table
+        if table is None:
+            scores = GateScores(prepared.token_gates(tokens.flatten()), None, memory.summary)
+        else:
+            scores = GateScores(table, tokens, memory.summary)
         for fed in self._fed(state):
-            prepared.of_fed.add_to(gates, fed.flatten(0, 1))
+            scores = GateScores(scores.together(tokens.shape))
+            prepared.of_fed.add_to(scores.rows, fed.flatten(0, 1))
         after: list[CellState] = []
         for (cell, from_below), before in zip(prepared.cells, state.layers, strict=True):
             if after:
-                gates = from_below(after[-1].hidden.flatten(0, 1))
-            cell.from_state.add_to(gates, before.hidden.flatten(0, 1))
-            assert before.cell is not None
-            after.append(CellState(*cell.update(gates.view(*shape, -1), before.cell)))
+                scores = GateScores(from_below(after[-1].hidden.flatten(0, 1)))
+            after.append(cell.step(scores, before))
         return StackStep(after[-1].hidden, tuple(after))
 
 

@@ -8,7 +8,7 @@ for it, with three digits of precision. Products of a few rows stay in float32, 
 
 The result for a row must not depend on the number of other rows, but libraries have kernels for one row and
 for many wide rows that sum in a different order. A single row is therefore duplicated, and the number of
-wide rows in one product is limited; see docs/decisions/0012.
+wide rows in one product is limited; see docs/decisions/0012. The C++ kernels, if they are installed, need neither.
 
 Axes: N rows, D width of a row, G width of a product.
 """
@@ -18,6 +18,8 @@ from typing import final
 import torch
 from jaxtyping import Float
 from torch import Tensor
+
+from ._kernels import Packed, serves
 
 # Measured with MKL 2024.2: for rows up to this width the order of a sum is the same for any number of rows
 # from 2, for wider rows from 2 to about 190.
@@ -40,11 +42,16 @@ class Matrix:
     """
 
     def __init__(self, weight: Float[Tensor, "D G"], *, half: bool = False) -> None:
+        self.packed = (
+            Packed(weight, half=half) if weight.numel() and serves(weight, half=half) else None
+        )
         self._weight = weight.detach().contiguous()
         self._half = self._weight.to(torch.bfloat16) if half else None
 
     def times(self, rows: Float[Tensor, "N D"]) -> Float[Tensor, "N G"]:
         """Compute rows W, as a new tensor."""
+        if self.packed is not None:
+            return self.packed.times(rows)
         if self._is_too_much(rows):
             return torch.cat([self.times(some) for some in rows.split(_MOST_WIDE_ROWS)])
         if len(rows) == 1:
@@ -55,6 +62,8 @@ class Matrix:
 
     def plus(self, bias: Float[Tensor, " G"], rows: Float[Tensor, "N D"]) -> Float[Tensor, "N G"]:
         """Compute bias + rows W, as a new tensor."""
+        if self.packed is not None:
+            return self.packed.times(rows, bias)
         if self._is_too_much(rows):
             return torch.cat([self.plus(bias, some) for some in rows.split(_MOST_WIDE_ROWS)])
         if len(rows) == 1:
@@ -65,7 +74,9 @@ class Matrix:
 
     def add_to(self, sums: Float[Tensor, "N G"], rows: Float[Tensor, "N D"]) -> None:
         """Compute sums + rows W, in place."""
-        if self._is_too_much(rows):
+        if self.packed is not None:
+            sums.add_(self.packed.times(rows))
+        elif self._is_too_much(rows):
             pieces = zip(sums.split(_MOST_WIDE_ROWS), rows.split(_MOST_WIDE_ROWS), strict=True)
             for part, some in pieces:
                 self.add_to(part, some)

@@ -25,11 +25,14 @@ from ..encoders._encoder import AbstractEncoder
 from ..encoders._text_encoder import TextEncoder
 from ..recurrent._bidirectional import Bidirectional
 from ..recurrent._cells import AbstractCell, LSTMCell
+from ._kernels import serves
 from ._prepared_lstm import InputGates, PreparedLSTM
 from ._stepping_state import map_memory
 
 # Entries of the gates that are computed at once: 1 MB of float32, which fits in the cache.
 _PIECE = 2**18
+# Texts that a kernel computes together.
+TEXTS = 32
 
 
 @final
@@ -59,9 +62,13 @@ class PreparedEncoder:
                 "PreparedEncoder: the encoder must be in evaluation mode, got training mode, whose "
                 "dropout would be part of the search. Call encoder.eval() first."
             )
-        # In half precision, torch's fused kernels are faster than steps of separate operations.
-        self._encoder = copy.deepcopy(encoder).to(torch.bfloat16) if half else encoder
-        self._layers, self._half = [] if half else _prepared_layers(encoder), half
+        # In half precision and without our kernels, torch's fused kernels are faster than steps of separate operations.
+        self._layers: list[list[_Direction]] = []
+        if not half or all(serves(weight, half=True) for weight in encoder.parameters()):
+            self._layers = _prepared_layers(encoder, half=half)
+        as_it_is = half and not self._layers
+        self._encoder = copy.deepcopy(encoder).to(torch.bfloat16) if as_it_is else encoder
+        self._half = as_it_is
 
     @torch.no_grad()
     def __call__(self, inputs: Tensor, mask: Tensor | None = None) -> Memory:
@@ -112,7 +119,7 @@ class _Direction(NamedTuple):
     backward: bool
 
 
-def _prepared_layers(encoder: AbstractEncoder) -> list[list[_Direction]]:
+def _prepared_layers(encoder: AbstractEncoder, *, half: bool) -> list[list[_Direction]]:
     """Return the layers, lowest first; none if the encoder has a different form."""
     if not isinstance(encoder, TextEncoder) or encoder.initial is not None:
         return []
@@ -130,9 +137,9 @@ def _prepared_layers(encoder: AbstractEncoder) -> list[list[_Direction]]:
         directions = []
         for number, cell in enumerate(cells):
             if isinstance(cell, LSTMCell):
-                prepared = PreparedLSTM(cell)
+                prepared = PreparedLSTM(cell, half=half)
                 table = None if layers else encoder.embedding.weight.detach()
-                gates = InputGates(prepared.input_weight, prepared.bias, table)
+                gates = InputGates(prepared.input_weight, prepared.bias, table, half=half)
                 directions.append(_Direction(prepared, gates, backward=number == 1))
         if not directions or len(directions) < len(cells):
             return []
@@ -151,8 +158,13 @@ def _read(
         if min(rows) < len(tokens):  # no step writes the outputs after the end of a text
             outputs.zero_()
         summary = []
-        for direction, part in zip(layer, outputs.split(sizes, -1), strict=True):
-            _run(direction, inputs, rows, part)
+        for number, (direction, part) in enumerate(
+            zip(layer, outputs.split(sizes, -1), strict=True)
+        ):
+            if direction.cell.from_state.packed is None:
+                _run(direction, inputs, rows, part)
+            else:
+                _run_in_kernel(direction, inputs, rows, outputs, sum(sizes[:number]))
             summary.append(part[:, 0] if direction.backward else _at_end(part, rows))
         inputs = outputs
     return inputs, torch.cat(summary, -1)
@@ -180,6 +192,38 @@ def _run(
                 cell.from_state.add_to(gates, before[:count])
             cell.update_(gates, state, hidden)
             before = at[t]
+
+
+def _run_in_kernel(
+    direction: _Direction,
+    inputs: Tensor,
+    rows: list[int],
+    outputs: Float[Tensor, "B T D"],
+    offset: int,
+) -> None:
+    """Fill in the outputs of one cell, columns `offset` and following, with one call for a group of texts."""
+    cell, packed, table = direction.cell, direction.cell.from_state.packed, direction.gates.table
+    assert packed is not None
+    counts = torch.tensor(rows).unsqueeze(1)
+    lengths = (torch.arange(len(inputs)) < counts).sum(0)
+    at_once = len(inputs)
+    if table is None:
+        at_once = max(1, _PIECE // (inputs.shape[1] * len(cell.bias) * TEXTS)) * TEXTS
+    for start in range(0, len(inputs), at_once):
+        some = slice(start, start + at_once)
+        piece = inputs[some]
+        scores = direction.gates(piece.flatten(0, 1)) if table is None else table
+        torch.ops.foveal_native.search_sequence(
+            scores,
+            None if table is None else piece,
+            lengths[some],
+            packed.blocks,
+            direction.backward,
+            packed.half,
+            cell.size,
+            offset,
+            outputs[some],
+        )
 
 
 def _at_end(outputs: Float[Tensor, "B T H"], rows: list[int]) -> Float[Tensor, "B H"]:

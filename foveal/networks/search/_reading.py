@@ -151,7 +151,7 @@ def prepare_read(decoder: AbstractDecoder, *, half: bool) -> AbstractRead:
             if attention.distribute == PerQuery(Categorical) and isinstance(
                 attention.reader, ExpectedValue
             ):
-                return _Softmax(decoder, attention, half=half)
+                return SoftmaxRead(decoder, attention, half=half)
             return _ProjectedValues(decoder, attention, half=half)
     return _AsItIs(decoder)
 
@@ -223,40 +223,49 @@ class _Places(NamedTuple):
 
 
 @final
-class _Softmax(AbstractRead):
+class SoftmaxRead(AbstractRead):
     """Prepared softmax attention, the most common kind, with the fewest operations."""
 
     def __init__(
         self, decoder: AbstractAttentionDecoder, attention: Attention, *, half: bool
     ) -> None:
         of_context, of_hidden = _combine(decoder)
-        self._scorer, self._weight, self._width = attention.scorer, None, 0
+        self._scorer, self.weight, self._width = attention.scorer, None, 0
         if isinstance(attention.scorer, AdditiveScorer):
             query = attention.scorer.query.weight.detach().T
-            self._weight, self._width = attention.scorer.combine.weight[0].detach(), query.shape[1]
+            self.weight, self._width = attention.scorer.combine.weight[0].detach(), query.shape[1]
             of_hidden = torch.cat([query, of_hidden], 1)
-        self._of_context, self._of_hidden = (
+        self._of_context, self.of_hidden = (
             Matrix(of_context, half=half),
             Matrix(of_hidden, half=half),
         )
+        # The kernel gives items with only padding the weights 0.
+        self.in_kernels = self.weight is not None and self.of_hidden.packed is not None
 
     @override
     def remember(self, memory: Memory) -> Memory:
         mask, shut, some = memory.mask, None, None
         if mask is not None:
             real = mask.any(-1, keepdim=True)
-            shut = memory.values.new_zeros(mask.shape).masked_fill_(real & ~mask, -torch.inf)
+            closed = ~mask if self.in_kernels else real & ~mask
+            shut = memory.values.new_zeros(mask.shape).masked_fill_(closed, -torch.inf)
             shut = shut.unsqueeze(1)
-            some = None if bool(real.all()) else real.to(shut.dtype).unsqueeze(1)
+            if not self.in_kernels and not bool(real.all()):
+                some = real.to(shut.dtype).unsqueeze(1)
         values = _rows(self._of_context, memory.values)
         return memory._replace(values=values, mask=None, keys=_Places(memory.keys, shut, some))
 
     @override
     def read(self, hidden: Tensor, memory: Memory, forced: Tensor | None = None) -> Vectors:
-        products = _rows(self._of_hidden, hidden)
-        weights = forced
+        products = _rows(self.of_hidden, hidden)
+        weights, (keys, shut, some) = forced, memory.keys
+        if self.in_kernels and weights is None:
+            return Vectors(
+                *torch.ops.foveal_native.search_attend(
+                    products, keys, self.weight, memory.values, shut
+                )
+            )
         if weights is None:
-            keys, shut, some = memory.keys
             scores = self._scores(hidden, products[..., : self._width], keys)
             weights = (scores if shut is None else scores + shut).softmax(-1)
             weights = weights if some is None else weights * some
@@ -264,8 +273,8 @@ class _Softmax(AbstractRead):
         return Vectors(vectors.tanh_(), weights)
 
     def _scores(self, hidden: Tensor, query: Tensor, keys: Any) -> Float[Tensor, "B K S"]:
-        if self._weight is not None:
-            return additive_scores(query, keys, self._weight)
+        if self.weight is not None:
+            return additive_scores(query, keys, self.weight)
         with torch.no_grad():
             return scores_of(self._scorer, hidden, keys)
 

@@ -17,11 +17,13 @@ from typing_extensions import override
 from ...attention import Memory
 from ...attention.history._history import with_history
 from ..decoders._bahdanau import BahdanauDecoder
-from ..decoders._decoder import AbstractDecoder
+from ..decoders._decoder import AbstractDecoder, AttentionDecoder
 from ..decoders._history import history_after
 from ..decoders._steps import DecoderState
-from ._advancing import prepare_advance
-from ._reading import attention_of, context_with, mean_weights, prepare_read
+from ._advancing import LSTMs, prepare_advance
+from ._matrix import Matrix
+from ._reading import SoftmaxRead, attention_of, context_with, mean_weights, prepare_read
+from ._whole_step import WholeStep, whole_step
 
 
 class StepVectors(NamedTuple):
@@ -64,6 +66,7 @@ class AttendAfter(AbstractSteps):
         self._decoder = decoder
         self._advance = prepare_advance(decoder, half=half)
         self._read = prepare_read(decoder, half=half)
+        self._is_plain = type(decoder) is AttentionDecoder and decoder.copying is None
 
     @override
     def remember(self, memory: Memory) -> Memory:
@@ -78,6 +81,21 @@ class AttendAfter(AbstractSteps):
         history = history_after(attention_of(self._decoder), state, weights)
         after = DecoderState(layers, self._decoder.own(vectors), history)
         return StepVectors(vectors, weights, after)
+
+    def whole_step(self, output: Matrix, bias: Tensor) -> WholeStep | None:
+        """Return all of a step in one call of a kernel; None if the decoder has a different form."""
+        advance, read = self._advance, self._read
+        if (
+            not self._is_plain
+            or not isinstance(advance, LSTMs)
+            or not isinstance(read, SoftmaxRead)
+        ):
+            return None
+        if not read.in_kernels or read.weight is None:
+            return None
+        cells = [cell for cell, _ in advance.prepared.cells]
+        table = advance.prepared.token_gates.table
+        return whole_step(table, cells, read.of_hidden, read.weight, output, bias)
 
     @override
     def queries(self, state: DecoderState, tokens: Tensor, memory: Memory) -> Tensor:

@@ -25,6 +25,7 @@ from ..decoders._decoder import Attends
 from ._matrix import Matrix
 from ._prepare_steps import Steppable, prepare_steps
 from ._reading import attention_of, attentions_of, check_forced
+from ._step_order import AttendAfter
 from ._stepping_state import (
     SearchStep,
     SteppingState,
@@ -33,6 +34,7 @@ from ._stepping_state import (
     num_hypotheses,
     reordered,
 )
+from ._whole_step import WholeStep
 
 
 @final
@@ -83,6 +85,13 @@ class DecoderStepper:
         """Return the weights of the output layer, prepared at the first step."""
         return Matrix(self._decoder.output.table(self._decoder.embedding).T, half=self._half)
 
+    @cached_property
+    def _whole(self) -> WholeStep | None:
+        """Return the kernel of a whole step, if there is one for this decoder."""
+        if not isinstance(self._steps, AttendAfter):
+            return None
+        return self._steps.whole_step(self._output, self._bias)
+
     @torch.no_grad()
     def start(self, memory: Memory) -> SteppingState:
         """Return the state before the first token, with one hypothesis for each item.
@@ -130,6 +139,8 @@ class DecoderStepper:
         Returns:
             The new state, the log-probabilities of the next token, and the attention weights.
         """
+        if forced is None and self._whole is not None:
+            return self._whole.step(state, tokens)
         memory, before = state
         if forced is not None:
             check_forced(self._decoder, forced, tuple(tokens.shape), memory)
