@@ -59,9 +59,9 @@ def copy_reason(
         '75 % of the target tokens (mean over the differen'
         >>> copy_reason(CharacterSpec(), CharacterSpec(), [Example("cat", "кот")], ())
     """
-    share = shared_tokens(source, target, examples[:_MOST_READ]) if source == target else 0.0
-    if share < _MANY_SHARED:
+    if not repeats_its_source(source, target, examples):
         return None
+    share = shared_tokens(source, target, examples[:_MOST_READ])
     if isinstance(target, WhitespaceSpec):
         known = (
             "with copying, models of words made fewer errors in logical forms (COGS) and wrote better summaries of "
@@ -73,6 +73,28 @@ def copy_reason(
         f"{100 * share:.0f} % of the target tokens (mean over the different tokens) occur in their source, so the "
         f"decoder could copy them; {known}. To try it, add {' '.join(changes)}"
     )
+
+
+def repeats_its_source(
+    source: TokenizerSpec, target: TokenizerSpec, examples: Sequence[Example]
+) -> bool:
+    """Return True if targets have the tokens of their sources, so that a decoder could copy them.
+
+    Args:
+        source: Tokenizer of the source.
+        target: Tokenizer of the target.
+        examples: Examples with texts and targets.
+
+    Returns:
+        False if the tokenizers differ, or if few target tokens occur in their own source.
+
+    Examples:
+        >>> from foveal.data import CharacterSpec
+        >>> repeats_its_source(CharacterSpec(), CharacterSpec(), [Example("sing", "sang")])
+        True
+    """
+    some = examples[:_MOST_READ]
+    return source == target and shared_tokens(source, target, some) >= _MANY_SHARED
 
 
 def shared_tokens(

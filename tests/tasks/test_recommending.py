@@ -74,6 +74,28 @@ def test_copying_is_mentioned_where_targets_repeat_their_sources() -> None:
     assert not [each for each in others if each.path == "model.decoder.copy"]
 
 
+def test_a_decoder_of_many_inflected_forms_copies() -> None:
+    """New kanji are unknown letters of a lemma; the model writes them only if it copies."""
+    inflected = [Example(e.text, e.text + "ed", "V;PST") for e in upper_cased(3_000, longest=8)]
+    found = recommend(inflected)
+    assert isinstance(found.task, TransductionSpec)
+    decoder = found.task.model.decoder
+    assert isinstance(decoder, DecoderSpec)
+    assert decoder.copy
+    assert decoder.bridge == "both"
+    assert decoder.attention == SoftmaxSpec()
+    assert found.task.label_smoothing == 0
+    assert found.task.min_count == 15
+    told = {reason.path for reason in found.reasons}
+    assert {"model.decoder.copy", "model.decoder.bridge", "min_count", "label_smoothing"} <= told
+    without = recommend([Example(e.text, e.target) for e in inflected])
+    assert isinstance(without.task, TransductionSpec)
+    assert without.task.min_count == 1
+    assert without.task.model.decoder == DecoderSpec(
+        embedding_size=128, hidden_size=256, dropout=0.3
+    )
+
+
 @pytest.mark.parametrize(("size", "more"), [(60, " --set task.min_count=2"), (3_000, "")])
 def test_the_settings_of_copying_fit_the_words_of_a_corpus(size: int, more: str) -> None:
     found = recommend(translated(size))
