@@ -4,8 +4,8 @@
 
 Inflection, SIGMORPHON 2023, three languages; a model that copies can write the letters of the lemma without learning
 each of them. Every row is one setting of `foveal fit`, with 1,000 forms, for which `fit` chooses marginalized hard
-attention (latent_hard), and with 10,000, for which it chooses softmax attention. Runs are shorter than the default.
-Test words are not used.
+attention (latent_hard), and with 10,000, for which it chooses copying with softmax attention, and a decoder that reads the
+features at every step. Runs are shorter than the default. Test words are not used.
 """
 
 import argparse
@@ -35,7 +35,19 @@ CASES: dict[int, tuple[int, dict[str, tuple[str, ...]]]] = {
             "softmax, copying": (*SOFTMAX, "decoder.copy=true"),
         },
     ),
-    10_000: (4, {"as chosen, softmax": (), "softmax, copying": ("decoder.copy=true",)}),
+    10_000: (
+        4,
+        {
+            "as chosen, copying": (),
+            "copying, features only in the memory": ("decoder.bridge=initial_state",),
+            "softmax": (
+                "decoder.copy=false",
+                "decoder.bridge=initial_state",
+                "task.label_smoothing=0.1",
+                "task.min_count=1",
+            ),
+        },
+    ),
 }
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from statistics import mean
-from typing import Any, Literal, NamedTuple, TypedDict
+from typing import Any, NamedTuple
 
 from ..data import (
     CharacterSpec,
@@ -46,7 +46,8 @@ from ..tasks._transduction import TransductionSpec
 from ..tasks.base._prediction import PredictionSpec
 from ._counting import count_examples
 from ._inferring import InferredTask, infer_task
-from ._shared_tokens import copy_changes, copy_reason, repeats_its_source
+from ._inflecting import with_copied_letters
+from ._shared_tokens import copy_changes, copy_reason
 
 _MOST_SAMPLED = 10_000  # examples that are read
 _MOST_MEASURED = 1_000  # examples whose lengths determine the size of a batch
@@ -55,15 +56,6 @@ _ENOUGH_TAGGED = 10_000  # tagged sentences: less dropout and larger batches fro
 _LONG_SYMBOL = 2.5  # characters, on average: words rather than phones
 _LONG_WORD = 30  # characters, on average: texts rather than words
 _LONG_TEXT = 100  # words, on average: documents rather than sentences
-
-
-# A lemma has about 10 to 25 forms in a training set, and a letter occurs in lemma and form.
-_FORMS_PER_RARE_LETTER = 200
-
-
-class _Inflecting(TypedDict):
-    copy: bool
-    bridge: Literal["both"]
 
 
 class Reason(NamedTuple):
@@ -130,7 +122,10 @@ def recommend(examples: Iterable[Example]) -> Recommendation:
     some = sample[:_MOST_MEASURED]
     match inferred.task:
         case "transduction":
-            task = _transduction(inferred, sample, choices)
+            spec = _transduction(inferred, sample, choices)
+            task, changed = with_copied_letters(spec, sample, choices.num_examples)
+            kept = [reason for reason in choices.reasons if reason.path not in changed]
+            choices.reasons = kept + [Reason(*each) for each in changed.items()]
             targets = [len(task.target.encode(example.target or "")) + 1 for example in some]
             widths = [sum(pair) for pair in zip(_widths(task.source, some), targets, strict=True)]
         case "classification":
@@ -175,14 +170,10 @@ def _transduction(
         *("model.encoder.dropout", "model.decoder.dropout"),
     )
     attention = SoftmaxSpec() if is_text else _attention(choices)
-    copies = not is_text and _copies(inferred, target, sample, attention)
-    if copies:
-        min_count = _letter_min_count(choices)
-    else:
-        min_count = _min_count(choices, inferred.source, target) if is_text else 1
-        changes = copy_changes(attention, trains_slots=min_count > 1 or not is_text)
-        if could_copy := copy_reason(inferred.source, target, sample, changes):
-            choices.because(False, could_copy, "model.decoder.copy")
+    min_count = _min_count(choices, inferred.source, target) if is_text else 1
+    changes = copy_changes(attention, trains_slots=min_count > 1 or not is_text)
+    if could_copy := copy_reason(inferred.source, target, sample, changes):
+        choices.because(False, could_copy, "model.decoder.copy")
     return TransductionSpec(
         source=inferred.source,
         target=target,
@@ -198,16 +189,10 @@ def _transduction(
                 hidden_size=hidden,
                 dropout=dropout,
                 attention=attention,
-                **(_copying(choices) if copies else {}),
             ),
         ),
         label_smoothing=choices.because(
-            *(
-                (0.0, "a model that copies trains faster without label smoothing")
-                if copies
-                else (0.1, "label smoothing improves generalization")
-            ),
-            "label_smoothing",
+            0.1, "label smoothing improves generalization", "label_smoothing"
         ),
         prediction=PredictionSpec(
             length_penalty=choices.because(
@@ -230,45 +215,6 @@ def _attention(choices: _Choices) -> AttentionSpec:
         f"{choices.num_examples} training examples: marginalized hard attention made no more errors "
         f"than softmax in four languages, and fewer in three",
         "model.decoder.attention",
-    )
-
-
-def _copies(
-    inferred: InferredTask,
-    target: TokenizerSpec,
-    sample: Sequence[Example],
-    attention: AttentionSpec,
-) -> bool:
-    """Return True for inflection: features choose the form, and the form repeats letters of the lemma."""
-    return (
-        inferred.features is not None
-        and isinstance(attention, SoftmaxSpec)
-        and repeats_its_source(inferred.source, target, sample)
-    )
-
-
-def _copying(choices: _Choices) -> _Inflecting:
-    """Recommend how a decoder of inflected forms copies letters and reads features."""
-    return {
-        "copy": choices.because(
-            True,
-            "forms repeat the letters of their lemma, so the decoder copies them, also letters that are not in the "
-            "training set",
-            "model.decoder.copy",
-        ),
-        "bridge": choices.because(
-            "both",
-            "the decoder reads the features at every step, not only where its attention is",
-            "model.decoder.bridge",
-        ),
-    }
-
-
-def _letter_min_count(choices: _Choices) -> int:
-    return choices.because(
-        max(1, choices.num_examples // _FORMS_PER_RARE_LETTER),
-        "letters of a few lemmas become the unknown token, so training shows how to copy a new letter",
-        "min_count",
     )
 
 
