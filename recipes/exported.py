@@ -12,12 +12,18 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from foveal.data import SpellingSpec, conllu
+from foveal.data import FeaturesSpec, SpellingSpec, conllu, tsv
 from foveal.datasets import data_folder
-from foveal.models import DecoderSpec, LatentMonotoneSpec, TaggerSpec, TextEncoderSpec
+from foveal.models import (
+    DecoderSpec,
+    LatentMonotoneSpec,
+    Seq2SeqSpec,
+    TaggerSpec,
+    TextEncoderSpec,
+)
 from foveal.tasks import TaggingSpec, TransductionSpec
 from foveal.training import Run, TrainingSpec
-from recipes import g2p_low, g2p_medium, inflection, ja_en, katakana
+from recipes import g2p_low, g2p_medium, ja_en, katakana
 
 DATA = data_folder()
 CASES = ("ice", "hun", "bul", "katakana", "tur", "tagger", "ja_en")
@@ -33,7 +39,7 @@ def recipe(case: str = "ice") -> Run:
         case "katakana":
             return shorter(katakana.recipe(), 1.0)
         case "tur":
-            return shorter(inflection.recipe("tur"), 8.0, copy=True)
+            return turkish()
         case "tagger":
             return tagging()
         case "ja_en":
@@ -60,6 +66,21 @@ def shorter(run: Run, epochs: float, **decoder: Any) -> Run:
     )
     training = replace(run.training, epochs=epochs, bf16=False)
     return replace(run, task=replace(run.task, model=model), training=training)
+
+
+def turkish() -> Run:
+    """Return a run for Turkish inflection: a bidirectional LSTM, attention, and an LSTM that copies letters."""
+    train, dev, test = (
+        tsv(DATA / f"inflection_sigmorphon2023/tur.{part}", target=2, features=1)
+        for part in ("trn.gz", "dev", "tst")
+    )
+    model = Seq2SeqSpec(
+        encoder=TextEncoderSpec(embedding_size=128, hidden_size=256, dropout=0.3),
+        decoder=DecoderSpec(embedding_size=128, hidden_size=256, dropout=0.3, copy=True),
+    )
+    task = TransductionSpec(features=FeaturesSpec(), model=model)
+    training = TrainingSpec(epochs=8.0, batch_tokens=1600, learning_rate=2e-3, seed=1)
+    return Run(task=task, train=train, dev=dev, test=test, training=training)
 
 
 def tagging() -> Run:
