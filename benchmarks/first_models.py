@@ -7,6 +7,9 @@ Each case runs the command of docs/first_model.md on other files: pronunciation 
 transliteration (26,406 names), classification (label as target) and translation (two line-aligned files).
 Scores are on the test file. The spread is the 95 % interval for a single seed, and the lowest and highest
 score for several seeds.
+
+The target of a calibration error is 0.05, or, if so few test words cannot show it, the error that a perfectly calibrated
+model with the same confidences exceeds in one of twenty test sets of this size.
 """
 
 import argparse
@@ -23,14 +26,21 @@ from pathlib import Path
 from statistics import mean
 from typing import NamedTuple
 
+import numpy as np
+from jaxtyping import Float
+
 from examples.support import DATA
 from foveal.bundles import load_bundle
 from foveal.cli._main import main as foveal
 from foveal.data import open_source
+from foveal.metrics._reliability import calibration_error
 
 from .results import Results, Row, Sense, digest
 
 OUT = Path("results/first_models.json")
+CALIBRATION = "calibration error"
+EXCEEDED = f"{CALIBRATION} that chance alone exceeds in one of twenty test sets"
+NUM_DRAWS = 1000  # of the words that perfectly calibrated models get right
 
 
 class Files(NamedTuple):
@@ -96,7 +106,7 @@ CASES = {
         "pronunciation, Icelandic, 800 words",
         icelandic,
         tuple(f"g2p_sigmorphon2021/low/ice_{part}.tsv" for part in ("train", "dev", "test")),
-        {"wer": (18.0, "<="), "calibration error": (0.05, "<="), "minutes": (5.0, "<=")},
+        {"wer": (18.0, "<="), CALIBRATION: (0.05, "<="), "minutes": (5.0, "<=")},
         seeds=(1, 2, 3, 4, 5),
     ),
     "hungarian": Case(
@@ -106,13 +116,13 @@ CASES = {
             f"g2p_sigmorphon2021/medium/hun_{part}"
             for part in ("train.tsv.gz", "dev.tsv", "test.tsv")
         ),
-        {"calibration error": (0.05, "<=")},
+        {CALIBRATION: (0.05, "<=")},
     ),
     "polarity": Case(
         "classification, 8,530 sentences, label as target",
         polarity,
         ("sentence_polarity/sentence_polarity.zip",),
-        {"calibration error": (0.05, "<=")},
+        {CALIBRATION: (0.05, "<=")},
     ),
     "korean": Case(
         "transliteration, Latin to Korean, 26,406 names",
@@ -145,9 +155,13 @@ def measure(case: Case, seeds: Sequence[int], keep: Path | None = None) -> list[
             found.setdefault(name, []).append(value)
             if interval is not None:
                 intervals[name] = interval
+    targets = dict(case.targets)
+    if CALIBRATION in targets and EXCEEDED in found:
+        least, sense = targets[CALIBRATION]
+        targets[CALIBRATION] = max(least, mean(found[EXCEEDED])), sense
     rows = []
     for name, values in found.items():
-        target, sense = case.targets.get(name, (None, None))
+        target, sense = targets.get(name, (None, None))
         several = (min(values), max(values)) if len(values) > 1 else intervals.get(name)
         rows.append(
             Row(
@@ -161,6 +175,13 @@ def measure(case: Case, seeds: Sequence[int], keep: Path | None = None) -> list[
             )
         )
     return rows
+
+
+def by_chance(confidence: Float[np.ndarray, " N"], num_draws: int = NUM_DRAWS) -> float:
+    """Compute the 95 % quantile of the calibration error of a perfectly calibrated model with these confidences."""
+    confidence = np.sort(confidence)
+    draws = np.random.default_rng(0).random((num_draws, len(confidence)))
+    return float(np.quantile([calibration_error(confidence, d < confidence) for d in draws], 0.95))
 
 
 def _fitted(
@@ -179,8 +200,10 @@ def _fitted(
         for name, metric in evaluation.metrics.items()
     }
     if evaluation.reliability is not None:
-        scores["calibration error"] = evaluation.reliability.ece, None
-        scores["calibration error by chance alone"] = evaluation.reliability.chance, None
+        scores[CALIBRATION] = evaluation.reliability.ece, None
+        scores[f"{CALIBRATION} by chance alone"] = evaluation.reliability.chance, None
+        sure = np.array([answer.confidence for answer in evaluation.predictions])
+        scores[EXCEEDED] = by_chance(sure), None
     scores["minutes"] = minutes, None
     facts = json.loads((run / "metrics.json").read_text(encoding="utf-8"))
     scores["share of time in validations"] = 100 * facts["share_of_validation"], None

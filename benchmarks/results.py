@@ -161,6 +161,23 @@ class Results:
         merged = {row.name: row for row in self.rows} | {row.name: row for row in rows}
         return replace(self, rows=tuple(merged.values()))
 
+    def with_references(
+        self, aims: Mapping[str, tuple[float, Sense]], published: Iterable[Row]
+    ) -> Self:
+        """Return the measured rows with other targets, followed by published figures. Measured values do not change.
+
+        Args:
+            aims: the target of each row that has one, by its name.
+            published: rows with a kind and a source; they replace the earlier ones.
+        """
+        measured = (row for row in self.rows if row.kind is None)
+        rows = (
+            replace(row, target=aim, sense=sense)
+            for row in measured
+            for aim, sense in [aims.get(row.name, (None, None))]
+        )
+        return replace(self, rows=(*rows, *published))
+
     def continued_from(self, path: Path, *, any_machine: bool = False) -> Self:
         """Return this result with the rows of an earlier run at `path`, if there is one.
 

@@ -50,14 +50,17 @@ def record(recipe: str, *beginnings: str) -> str:
 
 
 def _references(cells: dict[str, dict[str, Row]]) -> list[str]:
-    """A sentence on each column of somebody else's figures: its kind and its source."""
+    """A sentence with kind and source on each column that has only figures of others, and on each line of such figures in
+    columns of ours.
+    """
+    ours = {figure for row in cells.values() for figure, each in row.items() if each.kind is None}
     found = {
-        figure: f"*{figure}* ({row.kind}): {row.source}."
-        for row_cells in cells.values()
+        case if figure in ours else figure: row
+        for case, row_cells in cells.items()
         for figure, row in row_cells.items()
         if row.kind is not None
     }
-    return list(found.values())
+    return [f"*{name}* ({row.kind}): {row.source}." for name, row in found.items()]
 
 
 def origin(results: dict[str, Any]) -> str:

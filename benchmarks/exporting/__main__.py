@@ -5,6 +5,7 @@
     python -m benchmarks.exporting runtimes --runs runs               their self-tests in Node, Chromium and C
     python -m benchmarks.exporting start speed --runs runs            one model, when nothing else runs
     python -m benchmarks.exporting answers --runs runs --cases ice    one model
+    python -m benchmarks.exporting targets                            today's targets for measured figures
 
 Existing runs are not repeated, and results keep the rows that are not measured again. One thread.
 """
@@ -35,11 +36,16 @@ ONE = {"start": "ice", "speed": "ice"}  # parts for which one model is enough
 def main(arguments: Sequence[str] | None = None) -> None:
     """Train, or measure and write the results."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.exporting")
-    parser.add_argument("parts", nargs="+", choices=("fit", *PARTS))
-    parser.add_argument("--runs", type=Path, required=True, help="the folder of all runs")
+    parser.add_argument("parts", nargs="+", choices=("fit", "targets", *PARTS))
+    parser.add_argument("--runs", type=Path, help="the folder of all runs")
     parser.add_argument("--cases", nargs="+", choices=exported.CASES, help="by default all")
     parser.add_argument("--out", type=Path, default=OUT)
     given = parser.parse_args(arguments)
+    if given.parts == ["targets"]:
+        _storage.retargeted(Results.load(given.out)).save(given.out)
+        return
+    if given.runs is None or "targets" in given.parts:
+        parser.error("targets is a part of its own without --runs, and all others need --runs")
     torch.set_num_threads(1)
     cases = tuple(given.cases or exported.CASES)
     if "fit" in given.parts:

@@ -10,12 +10,15 @@ from foveal.metrics import reliability
 from foveal.runtime import Answer
 from foveal.tasks.base._answering import AbstractAnswering
 
-from ..results import Row
+from ..results import Results, Row
 from ._models import SEED, Case
 
 MOST = {"half": 0.55, "int8": 0.30}  # of the size in float32
 STORAGES: tuple[Storage, ...] = ("half", "int8")
 _ENOUGH = 1_000  # examples, for a score
+# The calibration error that is asked of a model, and how much storage may add. A stored model cannot be better calibrated
+# than its original, so the original has the target of every model, and the stored one a target relative to it.
+CALIBRATED, MOST_ADDED = 0.05, 0.01
 
 
 def rows(case: Case) -> Iterator[Row]:
@@ -24,7 +27,8 @@ def rows(case: Case) -> Iterator[Row]:
     whole, size = case.answers(case.exported()), _size(case, "float32")
     yield _row(case, "float32", "size of the graph", size / 1e6, "MB")
     yield _row(case, "float32", _name(case), _score(case, whole), "%")
-    yield _row(case, "float32", "calibration error", _calibration_error(case, whole), "")
+    before = _calibration_error(case, whole)
+    yield _most(case, "float32", "calibration error", before, CALIBRATED)
     for storage in STORAGES:
         found = case.answers(case.exported(storage))
         ratio = _size(case, storage) / size
@@ -40,10 +44,23 @@ def rows(case: Case) -> Iterator[Row]:
             else _row(case, storage, name, loss, "")
         )
         error = _calibration_error(case, found)
-        yield _most(case, storage, "calibration error", error, 0.05)
+        yield _most(case, storage, "calibration error", error, before + MOST_ADDED)
         alone = case.answers(case.exported(storage), 1)
         changed = sum(a != b for a, b in zip(found, alone, strict=True))
         yield _most(case, storage, "answers that differ in a batch", changed, 0, "inputs")
+
+
+def retargeted(results: Results) -> Results:
+    """Return the results with today's targets of calibration errors; measured figures do not change."""
+    end = "calibration error"
+    rows = {row.name: row for row in results.rows if row.name.endswith(f": {end}")}
+    changed = list[Row]()
+    for name, row in rows.items():
+        model, _, storage = name.partition(":")[0].partition(", ")
+        added = rows[f"{model}, float32: {end}"].value + MOST_ADDED
+        target = CALIBRATED if storage == "float32" else added
+        changed.append(replace(row, target=target, sense="<="))
+    return results.with_rows(changed)
 
 
 def _size(case: Case, storage: Storage) -> int:

@@ -3,6 +3,7 @@
     python -m benchmarks.images fit easy_vqa --runs runs                         all cases, seed 1
     python -m benchmarks.images fit image_to_latex --runs runs --cases rendered_soft
     python -m benchmarks.images score scene_captions --runs runs                 writes results/
+    python -m benchmarks.images references image_to_latex                        targets only
 
 Existing runs are not repeated, hence a queue can be stopped and started again. Only `score` reads test
 examples.
@@ -16,7 +17,13 @@ from ..experiments import Experiment, command
 from . import _captions, _clips, _depth, _formulas, _questions, _scenes
 
 EXPERIMENTS = {
-    _formulas.NAME: Experiment(image_to_latex.recipe, image_to_latex.CASES, (1,), _formulas.score),
+    _formulas.NAME: Experiment(
+        image_to_latex.recipe,
+        image_to_latex.CASES,
+        (1,),
+        _formulas.score,
+        _formulas.write_references,
+    ),
     _scenes.NAME: Experiment(scene_captions.recipe, scene_captions.CASES, (1,), _scenes.score),
     _questions.NAME: Experiment(easy_vqa.recipe, easy_vqa.CASES, (1,), _questions.score),
     _clips.NAME: Experiment(clips.recipe, clips.CASES, (1,), _clips.score),

@@ -3,6 +3,7 @@
     python -m benchmarks.lectures fit tree_transduction --runs runs              all cases and seeds
     python -m benchmarks.lectures fit tree_transduction --runs runs --cases simple --seeds 4
     python -m benchmarks.lectures score tree_transduction --runs runs            writes results/
+    python -m benchmarks.lectures references babi                                targets and published figures only
 
 Existing runs are not repeated, hence a queue can be stopped and started again. Only `score` reads test
 examples. `score` replaces the figures of its cases; a file keeps the figures of its other cases.
@@ -76,7 +77,11 @@ EXPERIMENTS = {
         tree_transduction.recipe, tree_transduction.CASES, (1, 2, 3), _formulas.score
     ),
     _translation.NAME: Experiment(
-        segment_translation.recipe, segment_translation.CASES, (1, 2, 3), _translation.score
+        segment_translation.recipe,
+        segment_translation.CASES,
+        (1, 2, 3),
+        _translation.score,
+        _translation.write_references,
     ),
     _summarization.NAME: Experiment(
         summarization.recipe, summarization.CASES, (1, 2, 3), _summarization.score
@@ -84,7 +89,7 @@ EXPERIMENTS = {
     _by_length.NAME: Experiment(scan.recipe, _by_length.CASES, (1, 2, 3), _by_length.score),
     _delay.NAME: Experiment(delay.recipe, delay.CASES, (1, 2, 3), _delay.score),
     _execute.NAME: Experiment(execute.recipe, execute.CASES, (1, 2, 3), _execute.score),
-    _facts.NAME: Experiment(babi.recipe, babi.CASES, (1,), _facts.score),
+    _facts.NAME: Experiment(babi.recipe, babi.CASES, (1,), _facts.score, _facts.write_references),
     _dialog.NAME: Experiment(dialog.recipe, dialog.CASES, (1, 2, 3), _dialog.score),
     _documents.NAME: Experiment(documents.recipe, documents.CASES, (1,), _documents.score),
     _cogs.NAME: Experiment(cogs.recipe, cogs.CASES, (1, 2, 3), _cogs.score),
@@ -101,7 +106,13 @@ EXPERIMENTS = {
     _transformer_models.NAME: Experiment(
         transformer.recipe, transformer.CASES, (1, 2, 3), _transformer_models.score
     ),
-    _entailment.NAME: Experiment(entailment.recipe, entailment.CASES, (1, 2, 3), _entailment.score),
+    _entailment.NAME: Experiment(
+        entailment.recipe,
+        entailment.CASES,
+        (1, 2, 3),
+        _entailment.score,
+        _entailment.write_references,
+    ),
     _cloze.NAME: Experiment(cloze.recipe, cloze.CASES, (1, 2, 3), _cloze.score),
     _hypotheses.NAME: Experiment(hypotheses.recipe, hypotheses.CASES, (1, 2, 3), _hypotheses.score),
     _memory.NAME: Experiment(memory.recipe, memory.CASES, (1, 2, 3), _memory.score),

@@ -33,13 +33,13 @@ from ._shown import Shown, save_shown
 
 NAME = "entailment"
 COMMONEST = "the commonest label: accuracy"
-# Kim et al. 2017, table 4, accuracy on SNLI after training on all 550,000 pairs, with GloVe vectors.
-PUBLISHED = {
-    "snli_none": 85.8,
-    "snli_parent": 86.1,
-    "snli_soft_bounded": 86.2,
-    "snli_tree_bounded": 86.8,
-}
+# Accuracy in Kim et al. 2017. Not targets: of SNLI, only development and test pairs are available here, so our models learn
+# from a twelfth of the pairs, and those from other corpora, without pretrained vectors.
+PUBLISHED = {"none": 85.8, "parent": 86.1, "soft_bounded": 86.2, "tree_bounded": 86.8}
+SOURCE = (
+    "Kim et al. 2017, table 4, the same test pairs: trained on the 550,000 pairs of SNLI, with GloVe vectors; here on "
+    "44,000 pairs of other corpora, without them"
+)
 # Pairs of kinds of heads; the second should be the better one.
 COMPARED = (
     ("none", "soft"),
@@ -100,6 +100,21 @@ def score(cases: Sequence[str], seeds: Sequence[int], runs: Path, results: Path)
             update(out, NAME, parses, data=data, packages=["foveal-native"])
 
 
+def write_references(results: Path) -> None:
+    """Add the figures of the paper to the models tested on SNLI, which have no targets."""
+    path = results / f"{NAME}_snli.json"
+    if not path.exists():  # only the other corpus was scored
+        return
+    found = Results.load(path)
+    measured = {row.name.partition(": ")[0] for row in found.rows}
+    published = [
+        Row(name=f"{heads}: Kim et al. 2017", value=value, unit=UNIT, kind="paper", source=SOURCE)
+        for heads, value in PUBLISHED.items()
+        if heads in measured
+    ]
+    found.with_references({}, published).save(path)
+
+
 def _save(
     name: str,
     corpus: str,
@@ -109,7 +124,7 @@ def _save(
     results: Path,
 ) -> None:
     """Write the file of one corpus."""
-    rows = [row for heads in scored for row in _rows(corpus, heads, scored[heads], seeds)]
+    rows = [row for heads in scored for row in _rows(heads, scored[heads], seeds)]
     rows += _differences(scored, seeds)
     files = [path for part in ("train", "dev", "test") for path in entailment.files(corpus, part)]
     data = digests(files, entailment.DATA)
@@ -166,11 +181,10 @@ def _examples(case: str) -> list[Example]:
     return list(entailment.part(corpus, "test", headed=form == entailment.PARENT))
 
 
-def _rows(corpus: str, heads: str, scored: Scored, seeds: Sequence[int]) -> Iterator[Row]:
+def _rows(heads: str, scored: Scored, seeds: Sequence[int]) -> Iterator[Row]:
     """Yield the figures of a case; in their names, the table row comes before the colon, the column after."""
-    aim = PUBLISHED.get(f"{corpus}_{heads}")
     accuracies = [each.value for each in scored.accuracies]
-    yield mean_row(f"{heads}: accuracy", accuracies, UNIT, seeds, aim)
+    yield mean_row(f"{heads}: accuracy", accuracies, UNIT, seeds)
     yield mean_row(f"{heads}: macro F1", scored.f1s, UNIT, seeds)
     yield mean_row(f"{heads}: parameters", [scored.parameters], "", seeds)
     minutes = [cost.processor_minutes for cost in scored.costs]

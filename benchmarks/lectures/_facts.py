@@ -21,13 +21,24 @@ from foveal.tasks import PredictionSpec, supporting_facts
 from recipes import babi
 
 from ..records._fitting import Cost, folder_of
-from ..results import Results, Row, digest
+from ..results import Results, Row, Sense, digest
 
 NAME = "babi"
 UNIT = "%"
-# Kim et al. 2017, table 3, means over tasks: the memory network has the better answers, the chain the
-# better facts. Both models are compared with both figures.
-ANSWERS, FACTS = 81.4, 53.7
+# Kim et al. 2017, table 3, means over the same tasks. Its chain is what we reproduce, so its figures are targets for ours.
+# The memory network is the baseline of both: better figures of ours would not be a success, and worse ones only make the
+# comparison with the chain too easy, so its figures are references.
+PAPER = "Kim et al. 2017"
+PUBLISHED = {
+    "soft answers": 81.4,
+    "soft facts": 39.6,
+    "chain answers": 81.0,
+    "chain facts": 53.7,
+}
+SOURCE = (
+    "Kim et al. 2017, table 3, 1,000 questions for each task: the best of twenty restarts on validation questions, "
+    "and the mean of the better ten for facts; here there are fewer"
+)
 
 
 class Restart(NamedTuple):
@@ -57,6 +68,21 @@ def score(cases: Sequence[str], seeds: Sequence[int], runs: Path, results: Path)
         data={f"babi_v1-2/{babi.ARCHIVE.name}": digest(babi.ARCHIVE)},
         spec={case: _spec(case) for case in cases},
     ).save(results / f"{NAME}.json")
+
+
+def write_references(results: Path) -> None:
+    """Set the targets of the chain, and add the figures of the paper."""
+    path = results / f"{NAME}.json"
+    aims: dict[str, tuple[float, Sense]] = {
+        f"mean: {name}": (value, ">=")
+        for name, value in PUBLISHED.items()
+        if name.startswith("chain")
+    }
+    published = [
+        Row(name=f"{PAPER}: {name}", value=value, unit=UNIT, kind="paper", source=SOURCE)
+        for name, value in PUBLISHED.items()
+    ]
+    Results.load(path).with_references(aims, published).save(path)
 
 
 def _restart(case: str, seed: int, folder: Path) -> Restart:
@@ -110,18 +136,11 @@ def _means(found: Mapping[str, Sequence[Restart]], seeds: Sequence[int]) -> Iter
             for case, restarts in found.items()
             if case.startswith(steps) and int(case.partition("_")[2]) not in babi.VARYING
         ]
-        for kind, aim, value in (
-            ("answers", ANSWERS, mean(map(_answers, own))),
-            ("facts", FACTS, mean(map(_facts, with_facts))),
+        for kind, value in (
+            ("answers", mean(map(_answers, own))),
+            ("facts", mean(map(_facts, with_facts))),
         ):
-            yield Row(
-                name=f"mean: {steps} {kind}",
-                value=value,
-                unit=UNIT,
-                seeds=tuple(seeds),
-                target=aim,
-                sense=">=",
-            )
+            yield Row(name=f"mean: {steps} {kind}", value=value, unit=UNIT, seeds=tuple(seeds))
         minutes = [one.minutes for restarts in own for one in restarts]
         yield Row(
             name=f"mean: {steps} processor minutes",

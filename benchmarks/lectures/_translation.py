@@ -29,7 +29,7 @@ from foveal.training import read_log
 from recipes import ja_en, segment_translation
 
 from ..records._fitting import Cost, fitted
-from ..results import Row, digests
+from ..results import Results, Row, Sense, digests
 from ._by_length import Written, length_rows
 from ._comparison import UNIT, difference_rows, mean_row, spec_of, update
 from ._segmentation import (
@@ -47,14 +47,19 @@ from ._shown import Shown, save_shown
 NAME = "segment_translation"
 PACKAGES = ("foveal-native",)  # their versions are in the results
 FOUND = "segments_found"
-# Pairs of attentions, of which the second should be better, and its gain in BLEU in Kim et al. 2017, table 2,
-# on characters of another corpus.
+# Pairs of attentions, of which the second should be better, and its gain in BLEU on characters in Kim et al. 2017.
+# The target is the order (a gain of at least 0) and not the size of the gain, because the paper has another corpus, ten
+# times as many sentences and larger networks.
 COMPARED = {
     ("none", "simple"): None,
     ("simple", "sigmoid"): 0.5,
     ("simple", "segment"): 2.0,
     ("sigmoid", "segment"): 1.5,
 }
+SOURCE = (
+    "Kim et al. 2017, table 2, from characters: 500,000 sentences of ASPEC, which are not public, and two layers of 500; "
+    "here 50,000 sentences of another corpus and one layer of 128"
+)
 SHOWN = "characters_segment"
 PARTS = 8  # of a run
 LONG, NUM_SHOWN = range(10, 15), 2  # characters: short enough to draw numbers in the cells
@@ -107,6 +112,29 @@ def score(cases: Sequence[str], seeds: Sequence[int], runs: Path, results: Path)
     if found:
         found += _baselines(examples, dev)
         update(results / f"{FOUND}.json", NAME, found, data=data, packages=PACKAGES)
+
+
+def write_references(results: Path) -> None:
+    """Set the order of the paper as target, and add its gains."""
+    path = results / "translation_characters.json"
+    if not path.exists():  # only words were scored
+        return
+    found, aims, published = Results.load(path), dict[str, tuple[float, Sense]](), list[Row]()
+    measured = {row.name for row in found.rows}
+    for (first, second), gain in COMPARED.items():
+        name = f"{second} - {first}"
+        if gain is not None and f"{name}: difference" in measured:
+            aims[f"{name}: difference"] = 0.0, ">="
+            published.append(
+                Row(
+                    name=f"{name}: Kim et al. 2017",
+                    value=gain,
+                    unit="BLEU",
+                    kind="paper",
+                    source=SOURCE,
+                )
+            )
+    found.with_references(aims, published).save(path)
 
 
 def _save(
@@ -171,7 +199,7 @@ def _rows(case: str, scored: Scored, seeds: Sequence[int]) -> Iterator[Row]:
 
 
 def _differences(source: str, scored: Mapping[str, Scored], seeds: Sequence[int]) -> Iterator[Row]:
-    for (first, second), aim in COMPARED.items():
+    for first, second in COMPARED:
         pair = [scored.get(f"{source}_{attention}") for attention in (first, second)]
         if pair[0] is not None and pair[1] is not None:
             yield from difference_rows(
@@ -180,7 +208,6 @@ def _differences(source: str, scored: Mapping[str, Scored], seeds: Sequence[int]
                 pair[1].written.bleu,
                 seeds,
                 unit="BLEU",
-                aim=aim if source == "characters" else None,
             )
 
 

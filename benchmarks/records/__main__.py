@@ -1,9 +1,9 @@
-"""Fit a recipe with several seeds, score the models, or update the published figures and the aims.
+"""Fit a recipe with several seeds, score the models, or update the published figures next to them.
 
     python -m benchmarks.records fit g2p_low --runs runs                      ten languages, seeds 1, 2 and 3
     python -m benchmarks.records fit g2p_low --runs runs --cases ice --seeds 4
     python -m benchmarks.records score g2p_low --runs runs                    writes results/g2p_low.json
-    python -m benchmarks.records references g2p_low                           published figures and aims, from the catalog
+    python -m benchmarks.records references g2p_low                           targets and published figures, from the catalog
 
 Existing runs are not repeated, hence a queue can be stopped and started again, and two queues can work on
 different cases. Only `score` reads test words.

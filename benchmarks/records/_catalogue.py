@@ -98,7 +98,9 @@ RECORDS = {
                 g2p_medium.LANGUAGES, 7.0, 18.3, 14.7, 8.5, 0.0, 32.1, 1.8, 5.2, 16.3, 2.5
             ),
         ),
-        {MEAN: 10.6},
+        # The baseline is an ensemble, so it is a target for ensembles; for single models it is a reference.
+        {},
+        aims_together={3: {MEAN: 10.64}},
     ),
     "g2p_english": Record(
         g2p_english.recipe,

@@ -65,7 +65,7 @@ def score(
         run = record.run(case)
         folders = [folder_of(runs, recipe, case, seed) for seed in seeds]
         scored[case] = _scored(run, folders)
-        rows = _rows(case, scored[case], seeds, record)
+        rows = _rows(case, scored[case], seeds)
         for source in (run.train, run.dev, run.test):
             data |= digests(source_files(source), DATA)
         spec = json.loads(to_json(replace(run, training=replace(run.training, seed=seeds[0]))))
@@ -78,7 +78,7 @@ def score(
         ]
         print(f"{case}: {mean(scored[case].singles):.2f}, together {scored[case].ensemble:.2f}")
     if record.is_averaged and len(cases) > 1 and set(cases) == set(record.cases):
-        found = found.with_rows(_means(scored.values(), seeds, record))
+        found = found.with_rows(_means(scored.values(), seeds))
     _with_references(found, record).save(out)
     told.parent.mkdir(parents=True, exist_ok=True)
     most = max(MOST_OF_A_CASE, MISTAKES // len(record.cases))
@@ -91,17 +91,16 @@ def score(
 
 
 def write_references(recipe: str, results: Path) -> None:
-    """Update the published figures and the aims in results/<recipe>.json; measured figures do not change."""
-    path, record = results / f"{recipe}.json", RECORDS[recipe]
-    found = Results.load(path)
-    found = replace(found, rows=tuple(_aimed(row, record) for row in found.rows))
-    _with_references(found, record).save(path)
+    """Update the targets and the published figures in results/<recipe>.json; measured figures do not change."""
+    path = results / f"{recipe}.json"
+    _with_references(Results.load(path), RECORDS[recipe]).save(path)
 
 
 def _with_references(found: Results, record: Record) -> Results:
-    """Return the results with the published figures of the catalog after the measured rows."""
+    """Return the results with the targets of the catalog, and its published figures after the measured rows."""
     measured = [row for row in found.rows if row.kind is None]
     cases = {row.name.partition(": ")[0] for row in measured}
+    aims = {row.name: aim for row in measured if (aim := _aim(row, record)) is not None}
     others = [
         Row(
             name=f"{case}: {each.name}",
@@ -114,7 +113,7 @@ def _with_references(found: Results, record: Record) -> Results:
         for case, value in each.figures.items()
         if case in cases
     ]
-    return replace(found, rows=(*measured, *others))
+    return found.with_references(aims, others)
 
 
 def _scored(run: Run, folders: Sequence[Path]) -> Scored:
@@ -143,21 +142,21 @@ def _scored(run: Run, folders: Sequence[Path]) -> Scored:
     )
 
 
-def _rows(case: str, scored: Scored, seeds: Sequence[int], record: Record) -> Iterator[Row]:
+def _rows(case: str, scored: Scored, seeds: Sequence[int]) -> Iterator[Row]:
     """Yield the figures of a case; in their names, the table row comes before the colon, the column after."""
-    yield from _scores(case, scored.metric, scored.singles, scored.ensemble, seeds, record)
+    yield from _scores(case, scored.metric, scored.singles, scored.ensemble, seeds)
     yield _row(f"{case}: parameters", [scored.parameters], "", seeds)
     minutes = [cost.processor_minutes for cost in scored.costs]
     yield _row(f"{case}: processor minutes", minutes, "min", seeds)
     yield _row(f"{case}: examples/s", [scored.speed], "1/s", seeds)
 
 
-def _means(scored: Collection[Scored], seeds: Sequence[int], record: Record) -> Iterator[Row]:
+def _means(scored: Collection[Scored], seeds: Sequence[int]) -> Iterator[Row]:
     """Yield the means over all cases, for each seed and for the ensembles."""
     metric = next(iter(scored)).metric
     singles = [mean(one) for one in zip(*(each.singles for each in scored), strict=True)]
     ensemble = mean(each.ensemble for each in scored)
-    yield from _scores(MEAN, metric, singles, ensemble, seeds, record)
+    yield from _scores(MEAN, metric, singles, ensemble, seeds)
 
 
 def _scores(
@@ -166,26 +165,22 @@ def _scores(
     singles: Sequence[float],
     ensemble: float,
     seeds: Sequence[int],
-    record: Record,
 ) -> Iterator[Row]:
     """Return the scores of the single models and of their ensemble."""
     unit, _ = _sense_of(metric)
-    yield _aimed(_row(f"{case}: {metric}", singles, unit, seeds), record)
+    yield _row(f"{case}: {metric}", singles, unit, seeds)
     if len(seeds) > 1:
-        name = f"{case}: {metric} of {len(seeds)} together"
-        yield _aimed(_row(name, [ensemble], unit, seeds), record)
+        yield _row(f"{case}: {metric} of {len(seeds)} together", [ensemble], unit, seeds)
 
 
-def _aimed(row: Row, record: Record) -> Row:
-    """Return the row of a score with its current aim; other rows have none."""
+def _aim(row: Row, record: Record) -> tuple[float, Sense] | None:
+    """Return the aim of the score in a row, and which direction is better; None if there is no aim."""
     case, _, figure = row.name.partition(": ")
     metric, _, together = figure.partition(" of ")
     if metric not in METRICS:
-        return row
+        return None
     aim = record.aim(case, int(together.split()[0]) if together else 1)
-    if aim is None:
-        return replace(row, target=None, sense=None)
-    return replace(row, target=aim, sense=_sense_of(metric)[1])
+    return None if aim is None else (aim, _sense_of(metric)[1])
 
 
 def _sense_of(metric: str) -> tuple[str, Sense]:

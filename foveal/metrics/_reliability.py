@@ -81,11 +81,16 @@ def reliability(
     bins = _sweep(confidence, right)
     generator = np.random.default_rng(seed)
     simulated = generator.random((_NUM_CHANCES, len(confidence))) < confidence
-    chance = np.mean([_error(_sweep(confidence, row)) for row in simulated])
+    chance = np.mean([calibration_error(confidence, row) for row in simulated])
     rows = (Bin(int(size), mean, share) for size, mean, share in bins.T.tolist())
     return Reliability(
         _error(bins), float(chance), max(0.0, mean_square(confidence, right)) ** 0.5, tuple(rows)
     )
+
+
+def calibration_error(confidence: Float[np.ndarray, " N"], right: Bool[np.ndarray, " N"]) -> float:
+    """Compute the expected calibration error alone, for examples sorted by ascending confidence."""
+    return _error(_sweep(confidence, right))
 
 
 def risk_coverage(

@@ -2,14 +2,17 @@
 
 import json
 import math
+import re
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from markdown.extensions.toc import slugify
 
 from benchmarks import shortfalls
 from benchmarks.results import Machine, Results, ResultsError, Row
 
+ROOT = Path(__file__).resolve().parents[2]
 ROW = Row(
     name="chain train (32, 25, 2) vs torch-struct",
     value=3.5,
@@ -164,6 +167,57 @@ def test_shortfalls(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == "nothing falls short\n"
     short = replace(ROW, value=1.5)
     replace(RESULTS, rows=(short,)).save(tmp_path / "two.json")
-    assert [row for _, row in shortfalls.shortfalls(tmp_path)] == [short]
+    assert [each.row for each in shortfalls.shortfalls(tmp_path)] == [short]
     shortfalls.main([str(tmp_path)])
-    assert "1.5" in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert "1.5" in printed
+    assert "nowhere" in printed
+
+
+def test_every_shortfall_is_explained_next_to_its_table() -> None:
+    found = shortfalls.shortfalls(ROOT / "results")
+    assert found
+    for each in found:
+        assert each.explained is not None, f"{each.name}: {each.row.name} has no explanation"
+        page, _, anchor = each.explained.partition("#")
+        section = _section((ROOT / "docs" / page).read_text(encoding="utf-8"), anchor)
+        assert section is not None, f"{each.explained}: no such section"
+        shown = rf"<!-- (?:results|record): {each.name}\b|<!-- {each.name}: "
+        assert re.search(shown, section), f"{each.explained} does not show {each.name}"
+
+
+def test_every_explanation_belongs_to_a_row() -> None:
+    for name, beginning in shortfalls.EXPLAINED:
+        rows = Results.load(ROOT / f"results/{name}.json").rows
+        assert any(row.name.startswith(beginning) for row in rows), (name, beginning)
+
+
+def _section(page: str, anchor: str) -> str | None:
+    """Return the text of a page from the heading with this anchor to the next one."""
+    parts = re.split(r"^#+ (.+)$", page, flags=re.MULTILINE)
+    for heading, text in zip(parts[1::2], parts[2::2], strict=True):
+        title, _, own = heading.partition(" {#")
+        if anchor == (own.rstrip("}") or slugify(title, "-")):
+            return text
+    return None
+
+
+def test_targets_and_published_figures_are_set_without_measuring_again() -> None:
+    other = replace(PLAIN, name="paper", kind="paper", source="Somebody 2017, table 1")
+    before = replace(RESULTS, rows=(ROW, PLAIN, other))
+    newer = replace(other, value=4.0)
+    found = before.with_references({PLAIN.name: (0.3, "<=")}, [newer])
+    assert found.rows == (
+        replace(ROW, target=None, sense=None),
+        replace(PLAIN, target=0.3, sense="<="),
+        newer,
+    )
+
+
+def test_figures_of_others_have_a_kind_and_a_source_in_all_results() -> None:
+    others = re.compile(r"\bet al\b|organizers|submission|tutorial|of the paper|for the paper")
+    for path in sorted((ROOT / "results").glob("*.json")):
+        for row in Results.load(path).rows:
+            assert row.kind is not None or not others.search(row.name), (path.name, row.name)
+            if row.kind is not None:
+                assert row.target is None, (path.name, row.name)

@@ -87,7 +87,8 @@ def test_translation_is_fitted_and_scored(corpus: Path, monkeypatch: pytest.Monk
     assert "segment: BLEU" not in words
     assert all(0 <= rows[f"{name}: right"].value <= 100 for name in ("none", "segment"))
     gap = rows["segment - simple: difference"]
-    assert gap.target == 2.0
+    assert gap.target == 0.0
+    assert rows["segment - simple: Kim et al. 2017"].value == 2.0
     assert gap.spread is not None
     assert gap.spread[0] <= gap.value <= gap.spread[1]
     more = rows["segment: parameters"].value
