@@ -1,6 +1,6 @@
 """The summaries that open the pages of results: a table and the figures of its chart, read from results/."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from statistics import mean, median
 from typing import NamedTuple
 
@@ -95,12 +95,24 @@ def records_table() -> str:
             f"[{task.title}](#{task.anchor})",
             METRICS[task.metric],
             with_range(found[f"{task.case}: {task.metric}"]),
-            f"{found[f'{task.case}: {task.metric} of 3 together'].value:.1f}",
+            ensemble(found, f"{task.case}: {task.metric}"),
             "<br>".join(unbroken(f"{row.value:.1f} ({row.kind})") for row in others(task)),
             f"{mean(minutes):.1f}",
         )
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join([*lines, "", *sources(TASKS)])
+
+
+def ensemble(found: Mapping[str, Row], name: str) -> str:
+    """The figure of three models together; empty if fewer models are trained."""
+    row = found.get(f"{name} of 3 together")
+    return NONE if row is None else f"{row.value:.1f}"
+
+
+def together(found: Mapping[str, Row], name: str) -> list[Figure]:
+    """The mark of three models together in a chart, if they are trained."""
+    row = found.get(f"{name} of 3 together")
+    return [] if row is None else [Figure(1, row.value)]
 
 
 def sources(tasks: Iterable[Task]) -> list[str]:
@@ -132,7 +144,7 @@ def records_chart() -> str:
         one = found[f"{task.case}: {task.metric}"]
         figures = [
             Figure(0, one.value, *(one.spread or ())),
-            Figure(1, found[f"{task.case}: {task.metric} of 3 together"].value),
+            *together(found, f"{task.case}: {task.metric}"),
             *(Figure(3 if row.kind == "best system" else 2, row.value) for row in others(task)),
         ]
         lines.append(Line(task.title, figures))
@@ -174,7 +186,7 @@ def inflection_chart() -> str:
         one = found[f"{case}: wer"]
         figures = [
             Figure(0, one.value, *(one.spread or ())),
-            Figure(1, found[f"{case}: wer of 3 together"].value),
+            *together(found, f"{case}: wer"),
             Figure(2, found[f"{case}: organizers' non-neural baseline"].value),
         ]
         lines.append(Line(language, figures, case))

@@ -71,7 +71,7 @@ def row(task: Task) -> str:
         f"{task.case}: wer of 3 together",
         f"{task.case}: {task.baseline}",
     )
-    cells = [f"{values[name]:.1f}" for name in figures]
+    cells = [f"{values[name]:.1f}" if name in values else "" for name in figures]
     return "| " + " | ".join([task.title, *cells, f"{minutes:.1f}"]) + " |"
 
 

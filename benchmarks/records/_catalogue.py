@@ -140,7 +140,8 @@ RECORDS = {
                 ),
             ),
         ),
-        {},
+        {MEAN: 18.0, "jap": 30.0},
+        aims_together={3: {MEAN: 16.0}},
     ),
     "scan": Record(
         scan.recipe,
