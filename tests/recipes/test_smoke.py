@@ -13,8 +13,7 @@ from benchmarks.records._catalogue import MEAN, RECORDS, Record
 from benchmarks.records._fitting import Cost, fit_case, folder_of
 from benchmarks.records._scoring import score, write_references
 from benchmarks.results import Results, Row
-from foveal.data import Source, TabSeparated, tsv
-from foveal.data._source import FileSource
+from foveal.data import AbstractSourceSpec, Source, TabSeparated, tsv
 from foveal.datasets._folder import advice
 from foveal.specs import from_json, to_json
 from foveal.tasks import TransductionSpec
@@ -59,8 +58,7 @@ def sources_of(run: Run) -> dict[str, Source]:
 def skip_without_data(run: Run) -> None:
     """Skip the test unless all files of a run exist."""
     for source in sources_of(run).values():
-        assert isinstance(source, FileSource)
-        for path in (path for files in source.files() for path in files):
+        for path in (path for shard in source.shards() for path in shard.files):
             if not Path(path).exists():
                 pytest.skip(f"data not found at {path}. {advice(path)}")
 
@@ -89,6 +87,8 @@ def test_a_recipe_is_fitted_and_scored(
     assert isinstance(run.task, TransductionSpec)
     metric = "bleu" if run.task.outputs == "texts" else "wer"
     assert {metric, f"{metric} of 2 together", "parameters", "examples/s"} <= set(figures)
+    aims = (figures[metric].target, figures[f"{metric} of 2 together"].target)
+    assert aims == (record.aim(case, 1), record.aim(case, 2))
     assert 0 <= figures[metric].value <= 100
     assert figures["parameters"].value > 1000
     assert set(results.data) == {f"{name}.tsv" for name in sources_of(run)}
@@ -104,7 +104,10 @@ def test_every_case_has_its_files_and_its_json(name: str) -> None:
     for case in record.cases:
         run = record.run(case)
         skip_without_data(run)
-        assert from_json(Run, to_json(run)) == run
+        own = {
+            type(each) for each in sources_of(run).values() if isinstance(each, AbstractSourceSpec)
+        }
+        assert from_json(Run, to_json(run), also=tuple(own)) == run
         for source in sources_of(run).values():
             example = next(iter(source))
             assert example.source
