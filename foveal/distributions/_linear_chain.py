@@ -10,7 +10,7 @@ References: Lafferty et al. 2001 (CRF); Kim et al. 2017, section 3.1 (segment at
 """
 
 from dataclasses import dataclass
-from typing import Any, final
+from typing import Any, ClassVar, final
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -18,7 +18,11 @@ from torch import Tensor
 from typing_extensions import override
 
 from ..inference import chain_best, chain_log_partition, chain_marginals
-from ..inference.chain._functions import chain_node_marginals, chain_sample
+from ..inference.chain._functions import (
+    chain_node_marginals,
+    chain_sample,
+    checked_chain_marginals,
+)
 from ..shapes import flatten_batch, join_batch_shapes, restore_batch
 from ._checks import check_mask, check_scores, check_sizes, require_labels
 from ._distribution import AbstractDistribution, expectation
@@ -66,8 +70,13 @@ class LinearChain(AbstractDistribution):
     mask: Bool[Tensor, "*#batch T"] | None = None
     start: Float[Tensor, "*#batch K"] | None = None
     end: Float[Tensor, "*#batch K"] | None = None
+    _is_flat: ClassVar[bool]  # of an instance; not a field
 
     def __post_init__(self) -> None:
+        # Stored, because most methods ask for it.
+        object.__setattr__(self, "_is_flat", self._fits_inference())
+        if self._is_flat:
+            return
         check_scores("LinearChain", "unary", self.unary, "T K")
         length, num_states = self.unary.shape[-2:]
         check_transitions("LinearChain", self.transitions, length, num_states)
@@ -80,6 +89,8 @@ class LinearChain(AbstractDistribution):
     @property
     @override
     def batch_shape(self) -> torch.Size:
+        if self._is_flat:
+            return self.unary.shape[:1]
         shapes = {"unary": self.unary.shape[:-2], **batch_of_transitions(self.transitions)}
         if self.mask is not None:
             shapes["mask"] = self.mask.shape[:-1]
@@ -88,6 +99,26 @@ class LinearChain(AbstractDistribution):
         if self.end is not None:
             shapes["end"] = self.end.shape[:-1]
         return join_batch_shapes("LinearChain", **shapes)
+
+    def _fits_inference(self) -> bool:
+        """Return whether the tensors have the shapes that `inference` takes, with scores for every transition. Then
+        nothing is left to check, to flatten or to restore, which takes longer than a small kernel.
+        """
+        unary, mask = self.unary, self.mask
+        shape = unary.shape
+        if len(shape) != 3 or self.start is not None or self.end is not None:
+            return False
+        if mask is not None and (
+            mask.shape != shape[:2] or mask.dtype != torch.bool or mask.device != unary.device
+        ):
+            return False
+        batch, length, states = shape
+        return (
+            length > 0
+            and states > 0
+            and self.transitions.shape == (batch, length - 1, states, states)
+            and unary.is_floating_point()
+        )
 
     def _unary(self) -> Float[Tensor, "*#batch T K"]:
         """Add `start` and `end` to the scores of the first and the last real position."""
@@ -106,6 +137,8 @@ class LinearChain(AbstractDistribution):
 
     def _flat(self) -> tuple[Tensor, Tensor, Tensor | None]:
         """Flatten the potentials to one leading axis, as `inference` expects."""
+        if self._is_flat:
+            return self.unary, self.transitions, self.mask
         batch = self.batch_shape
         unary = flatten_batch(self._unary(), batch, 2)
         transitions = flatten_transitions(self.transitions, batch)
@@ -138,6 +171,8 @@ class LinearChain(AbstractDistribution):
         return self._marginals()[1]
 
     def _marginals(self) -> tuple[Tensor, Tensor]:
+        if self._is_flat:
+            return checked_chain_marginals(self.unary, self.transitions, self.mask)
         batch = self.batch_shape
         nodes, pairs = chain_marginals(*self._flat())
         return restore_batch(nodes, batch), restore_batch(pairs, batch)

@@ -118,7 +118,7 @@ def differentiable(
     `marginals_alone` computes the marginals without a gradient, if that is cheaper than `solve`.
     """
     tangent_function = _tangent_function(name, kernels, num_potentials)
-    marginals_function = _marginals_function(kernels, num_potentials, tangent_function)
+    marginals_function = _marginals_function(kernels, tangent_function)
     log_partition_function = _log_partition_function(kernels, num_potentials, marginals_function)
 
     def log_partition(potentials: Tensors, mask: Tensor | None) -> Tensor:
@@ -140,26 +140,23 @@ def differentiable(
     return Differentiable(log_partition, marginals)
 
 
-def _sum_like(potential: Tensor, grad: Tensor | None) -> Tensor | None:
+def _sum_like(shape: torch.Size, grad: Tensor | None) -> Tensor | None:
     """Sum a full-size gradient over the axes on which the potential is shared."""
-    if grad is None or grad.shape == potential.shape:
+    if grad is None or grad.shape == shape:
         return grad
-    return grad.sum_to_size(potential.shape)
+    return grad.sum_to_size(shape)
 
 
 def _tangent_function(name: str, kernels: Kernels, num_potentials: int) -> Function:
     class Tangent(torch.autograd.Function):
-        """Multiply the Hessian by a direction. The potentials are inputs only to make a derivative of
-        this Function an error instead of a silent zero.
+        """(directions, saved) -> the Hessian times the directions. `saved` contains the marginals, so a
+        derivative of this Function in the potentials is an error instead of a silent zero.
         """
 
         @staticmethod
         def forward(ctx: Any, wanted: Any, mask: Any, *tensors: Any) -> Any:
-            directions, rest = tensors[:num_potentials], tensors[num_potentials:]
-            potentials, saved = rest[:num_potentials], rest[num_potentials:]
-            return tuple(
-                map(_sum_like, potentials, kernels.tangent(saved, mask, directions, wanted))
-            )
+            directions, saved = tensors[:num_potentials], tensors[num_potentials:]
+            return kernels.tangent(saved, mask, directions, wanted)
 
         @staticmethod
         def backward(ctx: Any, *grads: Any) -> NoReturn:
@@ -168,14 +165,15 @@ def _tangent_function(name: str, kernels: Kernels, num_potentials: int) -> Funct
     return Tangent
 
 
-def _marginals_function(kernels: Kernels, num_potentials: int, tangent: Function) -> Function:
+def _marginals_function(kernels: Kernels, tangent: Function) -> Function:
     class Marginals(torch.autograd.Function):
         """(mask, potentials) -> marginals."""
 
         @staticmethod
         def forward(ctx: Any, mask: Any, *potentials: Any) -> Any:
             _, found, saved = kernels.solve(potentials, mask)
-            ctx.save_for_backward(mask, *potentials, *found, *saved)
+            ctx.save_for_backward(mask, *found, *saved)
+            ctx.shapes = [part.shape for part in potentials]
             ctx.set_materialize_grads(False)
             return found
 
@@ -186,12 +184,13 @@ def _marginals_function(kernels: Kernels, num_potentials: int, tangent: Function
                     break
             else:
                 return None, *directions
-            mask, *tensors = ctx.saved_tensors
+            mask, *saved = ctx.saved_tensors
             wanted = ctx.needs_input_grad[1:]
             if records_gradient():
-                return None, *tangent.apply(wanted, mask, *directions, *tensors)
-            along = kernels.tangent(tuple(tensors[num_potentials:]), mask, directions, wanted)
-            return None, *map(_sum_like, tensors, along)
+                along = tangent.apply(wanted, mask, *directions, *saved)
+            else:
+                along = kernels.tangent(tuple(saved), mask, directions, wanted)
+            return None, *map(_sum_like, ctx.shapes, along)
 
     return Marginals
 
@@ -217,7 +216,7 @@ def _log_partition_function(kernels: Kernels, num_potentials: int, marginals: Fu
                 potentials, found, ctx.needs_input_grad[1:], strict=True
             ):
                 weight = grads[0].reshape(-1, *(1,) * (part.ndim - 1))
-                results.append(_sum_like(potential, weight * part) if wanted else None)
+                results.append(_sum_like(potential.shape, weight * part) if wanted else None)
             return None, *results
 
     return LogPartition

@@ -100,7 +100,18 @@ def chain_marginals(
                   [0.2500, 0.2500]]]])
     """
     check_chain(unary, transitions, mask)
-    return ChainMarginals(*_chain(unary, transitions).marginals((unary, transitions), mask))
+    return checked_chain_marginals(unary, transitions, mask)
+
+
+def checked_chain_marginals(
+    unary: Float[Tensor, "B T K"],
+    transitions: Float[Tensor, "#B #T-1 K K"],
+    mask: Bool[Tensor, "B T"] | None,
+) -> ChainMarginals:
+    """Compute `chain_marginals` of arguments that the caller has checked."""
+    if _has_kernels(unary, transitions):
+        return ChainMarginals(*kernels.marginals(unary, transitions, mask))
+    return ChainMarginals(*_PURE.marginals((unary, transitions), mask))
 
 
 def chain_node_marginals(
@@ -131,7 +142,7 @@ def chain_node_marginals(
     check_chain(unary, transitions, mask)
     if _native.serves(unary, transitions) and kernels.has_node_kernel(unary, transitions):
         return kernels.node_marginals(unary, transitions, mask)
-    return _chain(unary, transitions).marginals((unary, transitions), mask)[0]
+    return checked_chain_marginals(unary, transitions, mask).nodes
 
 
 class ChainBest(NamedTuple):

@@ -59,6 +59,63 @@ def serves_chains_on_gpu(
     return small and serves_on_gpu(unary, transitions)
 
 
+class _Tangent(torch.autograd.Function):
+    """Multiply the Hessian by directions on both marginals; a third derivative raises an error."""
+
+    @staticmethod
+    def forward(ctx: Any, *arguments: Any) -> Any:
+        return ops_of(arguments[0]).chain_tangent.default(*arguments)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> NoReturn:
+        refuse_third_derivative("linear chain")
+
+
+class _Marginals(torch.autograd.Function):
+    """(unary, transitions, mask) -> marginals, like the Function in `.._native` for any structure, but with a
+    third of its calls in Python. They take longer than the kernels of 32 chains of 25 positions and two states.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, unary: Any, transitions: Any, mask: Any) -> Any:
+        _, nodes, pairs = ops_of(unary).chain_marginals.default(unary, transitions, mask)
+        ctx.save_for_backward(mask, nodes, pairs)
+        ctx.shape = transitions.shape
+        ctx.set_materialize_grads(False)
+        return nodes, pairs
+
+    @staticmethod
+    def backward(ctx: Any, *directions: Any) -> Any:
+        on_nodes, on_pairs = directions
+        if on_nodes is None and on_pairs is None:
+            return None, None, None
+        mask, nodes, pairs = ctx.saved_tensors
+        wants_unary, wants_transitions, _ = ctx.needs_input_grad
+        arguments = nodes, pairs, mask, on_nodes, on_pairs, wants_transitions
+        if records_gradient():
+            on_unary, on_transitions = _Tangent.apply(*arguments)
+        else:
+            on_unary, on_transitions = ops_of(nodes).chain_tangent.default(*arguments)
+        if not wants_transitions:
+            return on_unary, None, None
+        if on_transitions.shape != ctx.shape:
+            on_transitions = on_transitions.sum_to_size(ctx.shape)
+        return on_unary if wants_unary else None, on_transitions, None
+
+
+def marginals(
+    unary: Float[Tensor, "B T K"],
+    transitions: Float[Tensor, "#B #T-1 K K"],
+    mask: Bool[Tensor, "B T"] | None,
+) -> tuple[Float[Tensor, "B T K"], Float[Tensor, "B T-1 K K"]]:
+    """Compute both marginals; they are differentiable."""
+    unary, transitions = raised(unary), raised(transitions)
+    if wants_gradient((unary, transitions)):
+        return _Marginals.apply(unary, transitions, mask)
+    _, nodes, pairs = ops_of(unary).chain_marginals.default(unary, transitions, mask)
+    return nodes, pairs
+
+
 class _NodesTangent(torch.autograd.Function):
     """Multiply the Hessian by a direction on the nodes; a third derivative raises an error."""
 
