@@ -5,6 +5,7 @@
     python -m benchmarks.structures --parts speed --structures "projective tree" "span tree"
     python -m benchmarks.structures --parts accuracy memory
     python -m benchmarks.structures --native                            with the C++ kernels, see `native`
+    python -m benchmarks.structures --native --parts floors             only the training steps of chains over the floor
     python -m benchmarks.structures --native --parts speed --structures CTC --out results/ctc.json
 
 Speed is the peer's time divided by ours: 3 means three times faster. One thread, float32, interleaved in one
@@ -38,6 +39,12 @@ OTHER_PARTS = {
 }
 PARTS = ("speed", *OTHER_PARTS)
 NATIVE_PARTS = ("speed", "accuracy", "native")
+# "native" contains the rows of both others, which can be measured again alone.
+ONLY_NATIVE = {
+    "native": (native.rows,),
+    "floors": (native.floor_rows,),
+    "tangents": (native.tangent_rows,),
+}
 
 # Targets: how many times faster than the peer.
 SPEED_TARGETS = {
@@ -95,7 +102,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     ) as progress:
         if "speed" in options.parts:
             results = measure_speed(options, results, progress)
-        parts = {**OTHER_PARTS, "native": (native.rows,)} if options.native else OTHER_PARTS
+        parts = {**OTHER_PARTS, **ONLY_NATIVE} if options.native else OTHER_PARTS
         for name, sources in parts.items():
             if name in options.parts:
                 task = progress.add_task(name, total=len(sources))
@@ -115,7 +122,7 @@ def parse(arguments: Sequence[str] | None) -> Options:
     """Parse the options of the command line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.structures")
     parser.add_argument("--native", action="store_true", help="with the C++ kernels")
-    parser.add_argument("--parts", nargs="+", choices={*PARTS, *NATIVE_PARTS}, default=())
+    parser.add_argument("--parts", nargs="+", choices={*PARTS, *ONLY_NATIVE}, default=())
     parser.add_argument("--structures", nargs="+", choices=STRUCTURES, default=STRUCTURES)
     parser.add_argument(
         "--sizes", nargs="+", type=_size, default=(), help="such as 32,25,2; all if left out"
