@@ -135,6 +135,28 @@ def test_sentences_of_a_batch_do_not_see_each_other(words: int) -> None:
     torch.testing.assert_close(backwards, found, rtol=0.0, atol=1e-6)
 
 
+@pytest.mark.parametrize("with_mask", [True, False])
+@pytest.mark.parametrize("batch", [16, 19, 32, 50])
+def test_chains_of_two_states_do_not_see_the_groups_of_their_batch(
+    batch: int, with_mask: bool
+) -> None:
+    torch.manual_seed(7)
+    unary, pairs = torch.randn(batch, 6, 2), torch.randn(batch, 5, 2, 2)
+    pairs[torch.rand_like(pairs) < 0.2] = -torch.inf
+    mask = torch.rand(batch, 6) > 0.3 if with_mask else None
+    on_nodes, on_pairs = torch.randn_like(unary), torch.randn(batch, 5, 2, 2)
+
+    def computed(items: slice) -> tuple[Tensor, ...]:
+        own = None if mask is None else mask[items]
+        found = OPS.chain_marginals(unary[items], pairs[items], own)
+        along = OPS.chain_tangent(*found[1:], own, on_nodes[items], on_pairs[items], True)
+        return *found, *along
+
+    alone = [computed(slice(item, item + 1)) for item in range(batch)]
+    for together, parts in zip(computed(slice(None)), zip(*alone, strict=True), strict=True):
+        assert torch.equal(together, torch.cat(parts))
+
+
 def test_an_exported_program_runs_the_kernels() -> None:
     class Step(torch.nn.Module):
         def forward(self, unary: Tensor) -> Tensor:
