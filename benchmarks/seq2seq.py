@@ -6,8 +6,8 @@
     python -m benchmarks.seq2seq words --without-peer words per second compared with the plain loop only
     python -m benchmarks.seq2seq beam memory          time of beam search over greedy search; growth of memory
 
-One thread, float32, interleaved in one process (see `timing`). The C++ kernels are used only with --native,
-which needs `foveal-native`.
+One thread, float32, interleaved in one process (see `timing`). Training uses the C++ kernels only with --native. The parts
+`words` and `beam` always use them. Both need `foveal-native`.
 """
 
 import argparse
@@ -62,6 +62,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parts = given.parts or PARTS
     if given.native:
         parts = ["native"]
+    if given.native or {"words", "beam"} & set(parts):
         import_module("foveal_native")  # raises ImportError if it is missing
     _native._IN_USE = given.native
     if unknown := set(given.parts) - set(PARTS):

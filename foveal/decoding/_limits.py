@@ -55,6 +55,6 @@ def first_tokens(begin: int | Int[Tensor, " B"], num_items: int, state: Any) -> 
     """Return the begin symbol of every item, on the device of the first tensor in the state."""
     if isinstance(begin, Tensor):
         return begin.unsqueeze(1)
-    tensors = (leaf for leaf in pytree.tree_leaves(state) if isinstance(leaf, Tensor))
+    tensors = (leaf for leaf in pytree.tree_iter(state) if isinstance(leaf, Tensor))
     device = next((tensor.device for tensor in tensors), None)
     return torch.full((num_items, 1), begin, device=device)

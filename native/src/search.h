@@ -103,13 +103,20 @@ class Arranged {
         rows_((most_rows + kRows - 1) / kRows * size_) {}
   ~Arranged() { weights_.products->finish(); }
 
-  void set(int64_t group, const float* const* rows, int64_t count) {
-    weights_.products->arrange(rows, count, weights_.width, rows_.data() + group * size_);
+  // Arranges rows from `first`, a multiple of kRows.
+  void set(int64_t first, const float* const* rows, int64_t count) {
+    for (int64_t row = 0; row < count; row += kRows) {
+      float* to = rows_.data() + (first + row) / kRows * size_;
+      weights_.products->arrange(rows + row, std::min(kRows, count - row), weights_.width, to);
+    }
   }
-  void multiply(int64_t group, int64_t count, int64_t block, float* to) const {
-    const int64_t size = weights_.products->block_size(weights_.width);
-    weights_.products->multiply(rows_.data() + group * size_, count, weights_.width, weights_.blocks + block * size,
-                                to);
+  // Multiplies `count` rows from `first` and a block of weights.
+  void multiply(int64_t first, int64_t count, int64_t block, float* to) const {
+    const float* weights = weights_.blocks + block * weights_.products->block_size(weights_.width);
+    for (int64_t row = 0; row < count; row += kRows) {
+      const float* rows = rows_.data() + (first + row) / kRows * size_;
+      weights_.products->multiply(rows, std::min(kRows, count - row), weights_.width, weights, to + row * kColumns);
+    }
   }
 
  private:
@@ -126,13 +133,13 @@ inline void product(const ProductTask& task, int64_t first, int64_t last) {
   for (int64_t row = first; row < last; row += kRows) {
     const int64_t count = std::min(kRows, last - row);
     for (int64_t i = 0; i < count; ++i) pointers[i] = task.rows + (row + i) * weights.width;
-    rows.set((row - first) / kRows, pointers, count);
+    rows.set(row - first, pointers, count);
   }
   for (int64_t column = 0; column < weights.columns; column += kColumns) {
     const int64_t wide = std::min(kColumns, weights.columns - column);
     for (int64_t row = first; row < last; row += kRows) {
       const int64_t count = std::min(kRows, last - row);
-      rows.multiply((row - first) / kRows, count, column / kColumns, found);
+      rows.multiply(row - first, count, column / kColumns, found);
       for (int64_t i = 0; i < count; ++i) {
         float* out = task.out + (row + i) * weights.columns + column;
         for (int64_t c = 0; c < wide; c += kLanes) {
@@ -190,29 +197,29 @@ inline int64_t find_distinct(const float* hidden, int64_t each, int64_t units, c
 
 inline void step(const LstmStep& task, int64_t first, int64_t last) {
   const int64_t gates = task.weights.columns, units = task.units;
-  const bool whole = task.each <= kRows;  // otherwise, rows are treated as separate items
+  const bool whole = task.each <= kTogether;  // otherwise, rows are treated as separate items
   const int64_t each = whole ? task.each : 1, end = whole ? last : last * task.each;
-  Arranged arranged(task.weights, kRows);
-  const float* pointers[kRows];
-  float found[kRows * kColumns];
-  Buffer<int64_t> slots(kRows * each);
+  Arranged arranged(task.weights, kTogether);
+  const float* pointers[kTogether];
+  Buffer<float> found(kTogether * kColumns);
+  Buffer<int64_t> slots(kTogether * each);
   for (int64_t item = whole ? first : first * task.each; item < end;) {
     const int64_t start = item;
     int64_t count = 0;
-    while (item < end && item - start < kRows && count + each <= kRows) {
+    while (item < end && item - start < kTogether && count + each <= kTogether) {
       count = find_distinct(task.hidden + item * each * units, each, units, pointers, count,
                             slots.data() + (item - start) * each);
       ++item;
     }
     arranged.set(0, pointers, count);
     for (int64_t unit = 0; unit < units; unit += kUnits) {
-      arranged.multiply(0, count, unit / kUnits, found);
+      arranged.multiply(0, count, unit / kUnits, found.data());
       for (int64_t i = 0; i < (item - start) * each; ++i) {
         const int64_t row = start * each + i, at = row * units + unit;
         const int64_t scores = task.tokens == nullptr ? row : task.tokens[row];
         const float* of_item = task.of_item;
         if (of_item != nullptr) of_item += row / task.each * gates + 4 * unit;
-        update({found + slots[i] * kColumns, task.scores + scores * gates + 4 * unit, of_item},
+        update({found.data() + slots[i] * kColumns, task.scores + scores * gates + 4 * unit, of_item},
                std::min(kUnits, units - unit), task.memory + at, task.next_memory + at, task.next_hidden + at);
       }
     }
@@ -221,17 +228,17 @@ inline void step(const LstmStep& task, int64_t first, int64_t last) {
 
 inline void sequence(const LstmSequence& task, int64_t first, int64_t last) {
   const int64_t gates = task.weights.columns, units = task.units;
-  Arranged arranged(task.weights, kRows);
-  const float* pointers[kRows];
-  float found[kRows * kColumns];
-  Buffer<float> memory(kRows * units);
-  for (int64_t text = first; text < last; text += kRows) {
-    std::fill_n(memory.data(), kRows * units, 0.0f);
+  Arranged arranged(task.weights, kTogether);
+  const float* pointers[kTogether];
+  Buffer<float> found(kTogether * kColumns);
+  Buffer<float> memory(kTogether * units);
+  for (int64_t text = first; text < last; text += kTogether) {
+    std::fill_n(memory.data(), kTogether * units, 0.0f);
     const int64_t longest = task.lengths[text];
-    int64_t count = task.backward ? 0 : std::min(kRows, last - text);
+    int64_t count = task.backward ? 0 : std::min(kTogether, last - text);
     for (int64_t step = 0; step < longest; ++step) {
       const int64_t t = task.backward ? longest - 1 - step : step;
-      while (task.backward && count < std::min(kRows, last - text) && task.lengths[text + count] > t) ++count;
+      while (task.backward && count < std::min(kTogether, last - text) && task.lengths[text + count] > t) ++count;
       while (!task.backward && task.lengths[text + count - 1] <= t) --count;
       const auto output = [&](int64_t row, int64_t at) {
         return task.outputs + ((text + row) * task.length + at) * task.stride;
@@ -241,11 +248,11 @@ inline void sequence(const LstmSequence& task, int64_t first, int64_t last) {
         arranged.set(0, pointers, count);
       }
       for (int64_t unit = 0; unit < units; unit += kUnits) {
-        if (step > 0) arranged.multiply(0, count, unit / kUnits, found);
+        if (step > 0) arranged.multiply(0, count, unit / kUnits, found.data());
         for (int64_t row = 0; row < count; ++row) {
           const int64_t at = (text + row) * task.length + t, scores = task.tokens == nullptr ? at : task.tokens[at];
           float* state = memory.data() + row * units + unit;
-          update({step > 0 ? found + row * kColumns : nullptr, task.scores + scores * gates + 4 * unit, nullptr},
+          update({step > 0 ? found.data() + row * kColumns : nullptr, task.scores + scores * gates + 4 * unit, nullptr},
                  std::min(kUnits, units - unit), state, state, output(row, t) + unit);
         }
       }

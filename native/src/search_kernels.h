@@ -11,6 +11,7 @@ namespace foveal {
 constexpr int64_t kUnits = 16;              // hidden units that a block of columns computes
 constexpr int64_t kColumns = 4 * kUnits;    // columns of a block: four gates of these units
 constexpr int64_t kRows = 32;               // rows of a block
+constexpr int64_t kTogether = 4 * kRows;    // rows of a step that share each block of weights while it is in the cache
 
 // Multiplies rows and packed weights, block by block.
 struct Products {

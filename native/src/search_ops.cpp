@@ -101,7 +101,7 @@ std::tuple<Tensor, Tensor> search_step(Tensor scores, std::optional<Tensor> toke
   const LstmStep task{weights.view(), each, units, read<float>(inputs.table), read<int64_t>(inputs.tokens),
                       read<float>(of_item), read<float>(hidden), read<float>(memory), write<float>(next_hidden),
                       write<float>(next_memory)};
-  torch::stable::parallel_for(0, batch, kRows, [&](int64_t first, int64_t last) {
+  torch::stable::parallel_for(0, batch, kTogether, [&](int64_t first, int64_t last) {
     search_kernels().step(task, first, last);
   });
   return {next_hidden, next_memory};
@@ -122,8 +122,8 @@ void search_sequence(Tensor scores, std::optional<Tensor> tokens, Tensor lengths
   require(batch == 0 || (sorted && each[0] <= length && each[batch - 1] >= 0), "lengths must be sorted, longest first");
   const LstmSequence task{weights.view(), length, units, backward, read<float>(inputs.table),
                           read<int64_t>(inputs.tokens), each, write<float>(outputs) + offset, stride};
-  torch::stable::parallel_for(0, (batch + kRows - 1) / kRows, 1, [&](int64_t first, int64_t last) {
-    search_kernels().sequence(task, first * kRows, std::min(batch, last * kRows));
+  torch::stable::parallel_for(0, (batch + kTogether - 1) / kTogether, 1, [&](int64_t first, int64_t last) {
+    search_kernels().sequence(task, first * kTogether, std::min(batch, last * kTogether));
   });
 }
 

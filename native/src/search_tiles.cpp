@@ -80,6 +80,7 @@ void configure(int64_t count) {
   for (const int tile : {2, 3, 5}) wanted.rows[tile] = lower;
   wanted.rows[6] = wanted.rows[7] = 16;
   for (int tile = 0; tile < 8; ++tile) wanted.bytes[tile] = 64;
+  asm volatile("" : : "r"(&wanted) : "memory");  // g++ 12 stores only the first bytes for the next line
   _tile_loadconfig(&wanted);
   configured = count;
 }

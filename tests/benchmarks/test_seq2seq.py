@@ -46,7 +46,7 @@ def test_structured_attention_is_measured_beside_softmax() -> None:
 def test_search_rows_have_their_targets() -> None:
     rows = list(seq2seq_search.rows(SEARCH, QUICK, batches=(1, 32), with_peer=False))
     assert {row.target for row in rows if row.unit == "x faster"} == {1.5}
-    assert sum(row.unit == "words/s" for row in rows) == 12
+    assert sum(row.unit == "words/s" for row in rows) == 16
     assert len({row.name for row in rows}) == len(rows)
     (row,) = seq2seq_search.beam_rows(SEARCH, QUICK, batch=2, vocabularies=(12,))
     assert row.unit == "x greedy"

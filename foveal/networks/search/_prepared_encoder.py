@@ -32,7 +32,7 @@ from ._stepping_state import map_memory
 # Entries of the gates that are computed at once: 1 MB of float32, which fits in the cache.
 _PIECE = 2**18
 # Texts that a kernel computes together.
-TEXTS = 32
+TEXTS = 128
 
 
 @final
@@ -151,7 +151,7 @@ def _read(
     layers: list[list[_Direction]], tokens: Int[Tensor, "B T"], rows: list[int]
 ) -> tuple[Float[Tensor, "B T H"], Float[Tensor, "B H"]]:
     """Compute outputs and summary of texts, longest first: `rows[t]` texts have a token t."""
-    inputs, summary = tokens, []
+    inputs, summary, lengths = tokens, [], _lengths(rows, len(tokens))
     for layer in layers:
         sizes = [direction.cell.size for direction in layer]
         outputs = layer[0].cell.bias.new_empty(*tokens.shape, sum(sizes))
@@ -164,10 +164,17 @@ def _read(
             if direction.cell.from_state.packed is None:
                 _run(direction, inputs, rows, part)
             else:
-                _run_in_kernel(direction, inputs, rows, outputs, sum(sizes[:number]))
+                _run_in_kernel(direction, inputs, lengths, outputs, sum(sizes[:number]))
             summary.append(part[:, 0] if direction.backward else _at_end(part, rows))
         inputs = outputs
     return inputs, torch.cat(summary, -1)
+
+
+def _lengths(rows: list[int], num_texts: int) -> Int[Tensor, " B"]:
+    """Return the length of each text, where `rows[t]` texts have a token t."""
+    if min(rows) == num_texts:
+        return torch.full((num_texts,), len(rows))
+    return (torch.arange(num_texts) < torch.tensor(rows).unsqueeze(1)).sum(0)
 
 
 def _run(
@@ -197,15 +204,13 @@ def _run(
 def _run_in_kernel(
     direction: _Direction,
     inputs: Tensor,
-    rows: list[int],
+    lengths: Int[Tensor, " B"],
     outputs: Float[Tensor, "B T D"],
     offset: int,
 ) -> None:
     """Fill in the outputs of one cell, columns `offset` and following, with one call for a group of texts."""
     cell, packed, table = direction.cell, direction.cell.from_state.packed, direction.gates.table
     assert packed is not None
-    counts = torch.tensor(rows).unsqueeze(1)
-    lengths = (torch.arange(len(inputs)) < counts).sum(0)
     at_once = len(inputs)
     if table is None:
         at_once = max(1, _PIECE // (inputs.shape[1] * len(cell.bias) * TEXTS)) * TEXTS
