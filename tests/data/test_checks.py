@@ -127,6 +127,16 @@ def test_above_a_size_a_sample_is_compared() -> None:
     assert again == estimate  # the sample is deterministic
 
 
+def test_only_the_first_examples_of_a_large_corpus_are_read() -> None:
+    train, dev = [Example("ab", "x"), Example("cd", "y"), Example("ef", "z")], [Example("ef", "z")]
+    found = check_data(train, dev, max_train=2)
+    assert found.num_examples == {"train": 2, "dev": 1}
+    said = found.lines()
+    assert "a source token that the first 2 training examples do not have: 'e', 'f'" in said[0]
+    assert said[-1].startswith("train: only the first 2 examples were checked")
+    assert check_data(train, dev, max_train=3) == check_data(train, dev)
+
+
 def test_places_are_those_of_files(tmp_path: Path) -> None:
     (tmp_path / "a.tsv").write_text("one\tx\n", encoding="utf-8")
     (tmp_path / "b.tsv").write_text("\none\tx\n", encoding="utf-8")
