@@ -21,17 +21,6 @@ void for_groups(int64_t first, int64_t last, Each each) {
   }
 }
 
-// Calls each(group, other) as long as items fill more than one group; returns the first item that is left.
-template <class Each>
-int64_t for_two_groups(int64_t first, int64_t last, Each each) {
-  while (last - first > kLanes) {
-    const int64_t other = first + kLanes;
-    each(Group{first, kLanes}, Group{other, static_cast<int>(std::min<int64_t>(kLanes, last - other))});
-    first = std::min(last, other + kLanes);
-  }
-  return first;
-}
-
 template <class T>
 void log_partition(const Chain<T>& chain, T* out, int64_t first, int64_t last) {
   if (chain.states > kMostStates) {
@@ -49,11 +38,6 @@ void marginals(const Chain<T>& chain, const ChainMarginals<T>& out, int64_t firs
     for (int64_t item = first; item < last; ++item) chain_states::marginals(chain, out, item);
     return;
   }
-  if (chain.states == 2) {
-    first = for_two_groups(first, last, [&](Group group, Group other) {
-      chain_lanes::marginals<T, 2>(chain, out, group, other);
-    });
-  }
   for_groups(first, last, [&](Group group) {
     FOVEAL_BY_STATES(chain.states, chain_lanes::marginals, chain, out, group)
   });
@@ -64,11 +48,6 @@ void tangent(const ChainTangent<T>& task, int64_t first, int64_t last) {
   if (task.states > kMostStates) {
     for (int64_t item = first; item < last; ++item) chain_states::tangent(task, item);
     return;
-  }
-  if (task.states == 2) {
-    first = for_two_groups(first, last, [&](Group group, Group other) {
-      chain_lanes::tangent<T, 2>(task, group, other);
-    });
   }
   for_groups(first, last, [&](Group group) {
     FOVEAL_BY_STATES(task.states, chain_lanes::tangent, task, group)

@@ -98,173 +98,102 @@ class Steps {
   Buffer<Lanes<T>> block_;
 };
 
-// The inside pass of one group: `step` for the positions 1 .. T-1, then `finish`. Fills `conditionals`
-// (T-1, K, K) unless it is null. A template argument K other than 0 is a compile-time constant.
+// The inside pass; fills `conditionals` (T-1, K, K) unless it is null, and `last` (K), the marginals
+// of the last position. A template argument K other than 0 is a compile-time constant.
 template <class T, int K>
-class Inside {
- public:
-  Inside(const Chain<T>& chain, Group group, const Links<T>& links, Lanes<T>* conditionals)
-      : states_(K ? K : static_cast<int>(chain.states)), links_(links), conditionals_(conditionals),
-        unary_(chain.unary, chain.length * states_, states_, states_, chain.length, group),
-        transitions_(chain.transitions, chain.item_stride, chain.step_stride, states_ * states_, chain.length - 1,
-                     group) {
-    const Lanes<T>* scores = unary_.at(0);
-    for (int j = 0; j < states(); ++j) {
-      alpha_[j] = links_.start(j, widen(links_.where_real(0, scores[j], Lanes<T>::of(T(0)))));
-    }
+Lanes<T> inside(const Chain<T>& chain, Group group, const Links<T>& links, Lanes<T>* conditionals,
+                Lanes<T>* last) {
+  const int states = K ? K : static_cast<int>(chain.states);
+  const int edges = states * states;
+  const auto zero = Lanes<double>::of(0.0);
+  const auto never = Lanes<double>::of(-std::numeric_limits<double>::infinity());
+  Steps<T> unary(chain.unary, chain.length * states, states, states, chain.length, group);
+  Steps<T> transitions(chain.transitions, chain.item_stride, chain.step_stride, edges, chain.length - 1, group);
+  Lanes<double> alpha[K ? K : kMostStates], next[K ? K : kMostStates], joined[K ? K : kMostStates];
+  const Lanes<T>* scores = unary.at(0);
+  for (int j = 0; j < states; ++j) {
+    alpha[j] = links.start(j, widen(links.where_real(0, scores[j], Lanes<T>::of(T(0)))));
   }
-  FOVEAL_INLINE void step(int64_t t) {
-    const auto never = Lanes<double>::of(-std::numeric_limits<double>::infinity());
-    const Lanes<T>* scores = unary_.at(t);
-    const Lanes<T>* edge = transitions_.at(t - 1);
-    Lanes<double> next[kMost], joined[kMost];
-    for (int j = 0; j < states(); ++j) {
+  for (int64_t t = 1; t < chain.length; ++t) {
+    scores = unary.at(t);
+    const Lanes<T>* edge = transitions.at(t - 1);
+    for (int j = 0; j < states; ++j) {
       auto highest = Lanes<double>::of(std::numeric_limits<double>::lowest());
-      for (int i = 0; i < states(); ++i) {
-        joined[i] = alpha_[i] + widen(edge[i * states() + j]);
+      for (int i = 0; i < states; ++i) {
+        joined[i] = alpha[i] + widen(edge[i * states + j]);
         highest = max(highest, joined[i]);
       }
-      Lanes<T> weight[kMost];
-      const auto total = exp_below(joined, highest, weight);
-      if (conditionals_ != nullptr) {
+      auto total = Lanes<T>::of(T(0));
+      Lanes<T> weight[K ? K : kMostStates];
+      for (int i = 0; i < states; ++i) {
+        weight[i] = exp(narrow<T>(joined[i] - highest));
+        total += weight[i];
+      }
+      if (conditionals != nullptr) {
         const auto scale = reciprocal_or_zero(total);
-        Lanes<T>* column = conditionals_ + (t - 1) * states() * states() + j;
-        for (int i = 0; i < states(); ++i) column[i * states()] = weight[i] * scale;
+        Lanes<T>* column = conditionals + (t - 1) * edges + j;
+        for (int i = 0; i < states; ++i) column[i * states] = weight[i] * scale;
       }
       const auto reached = highest + widen(log(total));
       next[j] = where_positive(widen(total), reached, never);
     }
-    for (int j = 0; j < states(); ++j) {
-      const auto own = widen(links_.where_real(t, scores[j], Lanes<T>::of(T(0))));
-      alpha_[j] = links_.where_linked(t, next[j], alpha_[j]) + own;
+    for (int j = 0; j < states; ++j) {
+      const auto own = widen(links.where_real(t, scores[j], Lanes<T>::of(T(0))));
+      alpha[j] = links.where_linked(t, next[j], alpha[j]) + own;
     }
   }
-  // Returns log Z, and in `last` (K) the marginals of the last position.
-  Lanes<T> finish(Lanes<T>* last) const {
-    const auto never = Lanes<double>::of(-std::numeric_limits<double>::infinity());
-    auto highest = Lanes<double>::of(std::numeric_limits<double>::lowest());
-    for (int j = 0; j < states(); ++j) highest = max(highest, alpha_[j]);
-    const auto total = exp_below(alpha_, highest, last);
-    const auto scale = reciprocal_or_zero(total);
-    for (int j = 0; j < states(); ++j) last[j] = last[j] * scale;
-    return narrow<T>(where_positive(widen(total), highest + widen(log(total)), never));
+  auto highest = Lanes<double>::of(std::numeric_limits<double>::lowest());
+  for (int j = 0; j < states; ++j) highest = max(highest, alpha[j]);
+  auto total = Lanes<T>::of(T(0));
+  for (int j = 0; j < states; ++j) {
+    last[j] = exp(narrow<T>(alpha[j] - highest));
+    total += last[j];
   }
+  const auto scale = reciprocal_or_zero(total);
+  for (int j = 0; j < states; ++j) last[j] = last[j] * scale;
+  return narrow<T>(where_positive(widen(total), highest + widen(log(total)), never + zero));
+}
 
- private:
-  static constexpr int kMost = K ? K : kMostStates;
-
-  FOVEAL_INLINE int states() const { return K ? K : states_; }
-  // weight[i] = exp(scores[i] - highest); returns their sum. The weight of the highest of two is 1.
-  FOVEAL_INLINE Lanes<T> exp_below(const Lanes<double>* scores, const Lanes<double>& highest, Lanes<T>* weight) const {
-    const auto zero = Lanes<T>::of(T(0));
-    if constexpr (K == 2) {
-      const auto first = narrow<T>(scores[0] - highest), second = narrow<T>(scores[1] - highest);
-      const auto lower = exp(where_less(first, second, first, second)), one = Lanes<T>::of(T(1));
-      weight[0] = where_less(first, zero, lower, one);
-      weight[1] = where_less(second, zero, lower, one);
-      return weight[0] + weight[1];
-    }
-    auto total = zero;
-    for (int i = 0; i < states(); ++i) {
-      weight[i] = exp(narrow<T>(scores[i] - highest));
-      total += weight[i];
-    }
-    return total;
-  }
-
-  const int states_;
-  const Links<T>& links_;
-  Lanes<T>* const conditionals_;
-  Steps<T> unary_, transitions_;
-  Lanes<double> alpha_[kMost];
-};
-
-// The inside and the outside pass of one group: `inside` for the positions 1 .. T-1, `turn`, `outside` for T-1 .. 1,
-// then `store`.
 template <class T, int K>
-class Marginals {
- public:
-  Marginals(const Chain<T>& chain, Group group)
-      : states_(K ? K : static_cast<int>(chain.states)), length_(chain.length), group_(group),
-        links_(chain.mask, chain.length, group), pairs_((length_ - 1) * states_ * states_), nodes_(length_ * states_),
-        inside_(chain, group, links_, pairs_.data()) {}
-  FOVEAL_INLINE void inside(int64_t t) { inside_.step(t); }
-  void turn() { log_partition_ = inside_.finish(mass_); }
-  FOVEAL_INLINE void outside(int64_t t) {
-    const auto zero = Lanes<T>::of(T(0));
-    store_nodes(t);
-    Lanes<T>* pair = pairs_.data() + (t - 1) * states() * states();
-    Lanes<T> before[kMost];
+void log_partition(const Chain<T>& chain, T* out, Group group) {
+  const Links<T> links(chain.mask, chain.length, group);
+  Lanes<T> last[kMostStates];
+  const auto found = inside<T, K>(chain, group, links, nullptr, last);
+  for (int l = 0; l < group.lanes; ++l) out[group.first + l] = found.lane(l);
+}
+
+template <class T, int K>
+void marginals(const Chain<T>& chain, const ChainMarginals<T>& out, Group group) {
+  const int states = K ? K : static_cast<int>(chain.states);
+  const int edges = states * states;
+  const int64_t steps = chain.length - 1;
+  const auto zero = Lanes<T>::of(T(0));
+  const Links<T> links(chain.mask, chain.length, group);
+  Buffer<Lanes<T>> pairs(steps * edges), nodes(chain.length * states);
+  Lanes<T> mass[kMostStates], before[kMostStates];
+  const auto found = inside<T, K>(chain, group, links, pairs.data(), mass);
+  for (int64_t t = chain.length - 1;; --t) {
+    for (int j = 0; j < states; ++j) nodes[t * states + j] = links.where_real(t, mass[j], zero);
+    if (t == 0) break;
+    Lanes<T>* pair = pairs.data() + (t - 1) * edges;
     auto total = zero;
-    for (int i = 0; i < states(); ++i) {
+    for (int i = 0; i < states; ++i) {
       before[i] = zero;
-      for (int j = 0; j < states(); ++j) {
-        const auto both = pair[i * states() + j] * mass_[j];
+      for (int j = 0; j < states; ++j) {
+        const auto both = pair[i * states + j] * mass[j];
         before[i] += both;
-        pair[i * states() + j] = links_.where_linked(t, both, zero);
+        pair[i * states + j] = links.where_linked(t, both, zero);
       }
       total += before[i];
     }
     // Rounding errors of the total of a position accumulate with every step: rescale it to 1.
     const auto scale = reciprocal_or_zero(total);
-    for (int i = 0; i < states(); ++i) mass_[i] = links_.where_linked(t, before[i] * scale, mass_[i]);
+    for (int i = 0; i < states; ++i) mass[i] = links.where_linked(t, before[i] * scale, mass[i]);
   }
-  void store(const ChainMarginals<T>& out) {
-    store_nodes(0);
-    const int64_t node_count = length_ * states(), pair_count = (length_ - 1) * states() * states();
-    for (int l = 0; l < group_.lanes; ++l) out.log_partition[group_.first + l] = log_partition_.lane(l);
-    scatter(nodes_.data(), node_count, group_.lanes, node_count, out.nodes + group_.first * node_count);
-    scatter(pairs_.data(), pair_count, group_.lanes, pair_count, out.pairs + group_.first * pair_count);
-  }
-
- private:
-  static constexpr int kMost = K ? K : kMostStates;
-
-  FOVEAL_INLINE int states() const { return K ? K : states_; }
-  FOVEAL_INLINE void store_nodes(int64_t t) {
-    for (int j = 0; j < states(); ++j) {
-      nodes_[t * states() + j] = links_.where_real(t, mass_[j], Lanes<T>::of(T(0)));
-    }
-  }
-
-  const int states_;
-  const int64_t length_;
-  const Group group_;
-  const Links<T> links_;
-  Buffer<Lanes<T>> pairs_, nodes_;
-  Inside<T, K> inside_;
-  Lanes<T> mass_[kMost], log_partition_;
-};
-
-template <class T, int K>
-void log_partition(const Chain<T>& chain, T* out, Group group) {
-  const Links<T> links(chain.mask, chain.length, group);
-  Inside<T, K> inside(chain, group, links, nullptr);
-  for (int64_t t = 1; t < chain.length; ++t) inside.step(t);
-  Lanes<T> last[kMostStates];
-  const auto found = inside.finish(last);
-  for (int l = 0; l < group.lanes; ++l) out[group.first + l] = found.lane(l);
-}
-
-// Each step waits for an exp, a log and a division of the step before. Two groups in one loop wait together.
-template <class T, class... Groups>
-void run_marginals(int64_t length, const ChainMarginals<T>& out, Groups&... group) {
-  for (int64_t t = 1; t < length; ++t) (group.inside(t), ...);
-  (group.turn(), ...);
-  for (int64_t t = length - 1; t > 0; --t) (group.outside(t), ...);
-  (group.store(out), ...);
-}
-
-template <class T, int K>
-void marginals(const Chain<T>& chain, const ChainMarginals<T>& out, Group group) {
-  Marginals<T, K> all(chain, group);
-  run_marginals(chain.length, out, all);
-}
-
-template <class T, int K>
-void marginals(const Chain<T>& chain, const ChainMarginals<T>& out, Group group, Group other) {
-  Marginals<T, K> first(chain, group), second(chain, other);
-  run_marginals(chain.length, out, first, second);
+  for (int l = 0; l < group.lanes; ++l) out.log_partition[group.first + l] = found.lane(l);
+  const int64_t node_count = chain.length * states, pair_count = steps * edges;
+  scatter(nodes.data(), node_count, group.lanes, node_count, out.nodes + group.first * node_count);
+  scatter(pairs.data(), pair_count, group.lanes, pair_count, out.pairs + group.first * pair_count);
 }
 
 // The derivative of the marginals along a direction g: with G(y) the sum of g over the parts of y,
@@ -274,53 +203,46 @@ void marginals(const Chain<T>& chain, const ChainMarginals<T>& out, Group group,
 //   future[t, i] = E[ G from t on | y_t = i ] = g[t, i] + sum_j p[t+1, i, j] (future[t+1, j] + g[t+1, i, j]) / p[t, i]
 //   pair         = p[t, i, j] ( past[t-1, i] + g[t, i, j] - E[g[t]] + future[t, j] )
 //   node         = p[t, j] ( past[t, j] + future[t, j] - g[t, j] + E[g[t]] )
-//
-// The pass over one group: `center` for all positions, `past` for 1 .. T-1, `future` for T-1 .. 1, then `store`.
 template <class T, int K>
-class Tangent {
- public:
-  Tangent(const ChainTangent<T>& task, Group group)
-      : states_(K ? K : static_cast<int>(task.states)), task_(task), group_(group),
-        links_(task.mask, task.length, group), nodes_(steps_of(task.nodes, nodes_in_all(), states_, task.length)),
-        on_nodes_(steps_of(task.on_nodes ? task.on_nodes : task.nodes, nodes_in_all(), states_, task.length)),
-        on_pairs_(steps_of(task.on_pairs ? task.on_pairs : task.pairs, pairs_in_all(), states_ * states_, task.length - 1)),
-        past_(nodes_in_all()), means_(task.length), own_(nodes_in_all()), pairs_(pairs_in_all()) {
-    gather(task.pairs + group.first * pairs_in_all(), pairs_in_all(), group.lanes, pairs_in_all(), pairs_.data());
-  }
+void tangent(const ChainTangent<T>& task, Group group) {
+  const int states = K ? K : static_cast<int>(task.states);
+  const int edges = states * states;
+  const int64_t length = task.length, steps = length - 1;
+  const int64_t node_count = length * states, pair_count = steps * edges;
+  const auto zero = Lanes<T>::of(T(0));
+  const Links<T> links(task.mask, length, group);
+  Steps<T> nodes(task.nodes, node_count, states, states, length, group);
+  Steps<T> pairs(task.pairs, pair_count, edges, edges, steps, group);
+  Steps<T> on_nodes(task.on_nodes ? task.on_nodes : task.nodes, node_count, states, states, length, group);
+  Steps<T> on_pairs(task.on_pairs ? task.on_pairs : task.pairs, pair_count, edges, edges, steps, group);
+  Buffer<Lanes<T>> past(node_count), means(length), own(node_count), along(pair_count);
+  Lanes<T> sums[kMostStates], future[kMostStates];
+
   // own[t] is the direction on the nodes, centered; values on padding are ignored.
-  FOVEAL_INLINE void center(int64_t t) {
-    const auto zero = Lanes<T>::of(T(0));
-    Lanes<T>* mine = own_.data() + t * states();
-    if (task_.on_nodes == nullptr) {
-      for (int j = 0; j < states(); ++j) mine[j] = zero;
-    } else {
-      const Lanes<T>* mass = nodes_.at(t);
-      const Lanes<T>* direction = on_nodes_.at(t);
-      auto mean = zero;
-      for (int j = 0; j < states(); ++j) {
-        mine[j] = links_.where_real(t, direction[j], zero);
-        mean += mass[j] * mine[j];
-      }
-      for (int j = 0; j < states(); ++j) mine[j] = links_.where_real(t, mine[j] - mean, zero);
+  for (int64_t t = 0; t < length; ++t) {
+    const Lanes<T>* mass = nodes.at(t);
+    Lanes<T>* mine = own.data() + t * states;
+    auto mean = zero;
+    for (int j = 0; j < states; ++j) {
+      mine[j] = task.on_nodes ? links.where_real(t, on_nodes.at(t)[j], zero) : zero;
+      mean += mass[j] * mine[j];
     }
-    if (t > 0) return;
-    for (int j = 0; j < states(); ++j) past_[j] = mine[j], future_[j] = zero;
+    for (int j = 0; j < states; ++j) mine[j] = links.where_real(t, mine[j] - mean, zero);
   }
-  FOVEAL_INLINE void past(int64_t t) {
-    const auto zero = Lanes<T>::of(T(0));
-    const Lanes<T>* pair = pairs_.data() + (t - 1) * states() * states();
-    const Lanes<T>* direction = on_pairs_.at(t - 1);
-    const Lanes<T>* before = past_.data() + (t - 1) * states();
-    Lanes<T>* here = past_.data() + t * states();
-    Lanes<T> sums[kMost];
+  for (int j = 0; j < states; ++j) past[j] = own[j];
+  for (int64_t t = 1; t < length; ++t) {
+    const Lanes<T>* pair = pairs.at(t - 1);
+    const Lanes<T>* direction = on_pairs.at(t - 1);
+    const Lanes<T>* before = past.data() + (t - 1) * states;
+    Lanes<T>* here = past.data() + t * states;
     auto mean = zero, edge_mean = zero;
-    for (int j = 0; j < states(); ++j) {
+    for (int j = 0; j < states; ++j) {
       auto total = zero, weight = zero;
-      for (int i = 0; i < states(); ++i) {
-        const auto p = pair[i * states() + j];
+      for (int i = 0; i < states; ++i) {
+        const auto p = pair[i * states + j];
         auto term = before[i];
-        if (task_.on_pairs) {
-          const auto g = links_.where_linked(t, direction[i * states() + j], zero);
+        if (task.on_pairs) {
+          const auto g = links.where_linked(t, direction[i * states + j], zero);
           edge_mean += p * g;
           term += g;
         }
@@ -330,91 +252,47 @@ class Tangent {
       mean += total;
       sums[j] = total * reciprocal_or_zero(weight);
     }
-    means_[t] = edge_mean;
-    for (int j = 0; j < states(); ++j) {
-      here[j] = links_.where_linked(t, sums[j] - mean, before[j]) + own_[t * states() + j];
+    means[t] = edge_mean;
+    for (int j = 0; j < states; ++j) {
+      here[j] = links.where_linked(t, sums[j] - mean, before[j]) + own[t * states + j];
     }
   }
-  FOVEAL_INLINE void future(int64_t t) {
-    const auto zero = Lanes<T>::of(T(0));
-    finish_nodes(t);
-    Lanes<T>* pair = pairs_.data() + (t - 1) * states() * states();  // becomes the result
-    const Lanes<T>* direction = on_pairs_.at(t - 1);
-    const Lanes<T>* before = past_.data() + (t - 1) * states();
-    Lanes<T> sums[kMost];
+  for (int j = 0; j < states; ++j) future[j] = zero;
+  for (int64_t t = length - 1;; --t) {
+    const Lanes<T>* mass = nodes.at(t);
+    const Lanes<T>* here = past.data() + t * states;
+    Lanes<T>* mine = own.data() + t * states;
+    for (int j = 0; j < states; ++j) {
+      const auto along_node = mass[j] * (here[j] + future[j]);
+      future[j] += mine[j];
+      mine[j] = along_node;  // 0 on padding, where the marginal is 0
+    }
+    if (t == 0) break;
+    const Lanes<T>* pair = pairs.at(t - 1);
+    const Lanes<T>* direction = on_pairs.at(t - 1);
+    const Lanes<T>* before = past.data() + (t - 1) * states;
+    Lanes<T>* out = along.data() + (t - 1) * edges;
     auto mean = zero;
-    for (int i = 0; i < states(); ++i) {
+    for (int i = 0; i < states; ++i) {
       auto total = zero, weight = zero;
-      for (int j = 0; j < states(); ++j) {
-        const auto p = pair[i * states() + j];
-        auto term = future_[j];
-        if (task_.on_pairs) term += links_.where_linked(t, direction[i * states() + j], zero) - means_[t];
+      for (int j = 0; j < states; ++j) {
+        const auto p = pair[i * states + j];
+        auto term = future[j];
+        if (task.on_pairs) term += links.where_linked(t, direction[i * states + j], zero) - means[t];
         const auto share = p * term;
         total += share;
         weight += p;
-        pair[i * states() + j] = share + p * before[i];
+        out[i * states + j] = share + p * before[i];
       }
       mean += total;
       sums[i] = total * reciprocal_or_zero(weight);
     }
-    for (int i = 0; i < states(); ++i) future_[i] = links_.where_linked(t, sums[i] - mean, future_[i]);
+    for (int i = 0; i < states; ++i) future[i] = links.where_linked(t, sums[i] - mean, future[i]);
   }
-  void store() {
-    finish_nodes(0);
-    scatter(own_.data(), nodes_in_all(), group_.lanes, nodes_in_all(),
-            task_.node_tangent + group_.first * nodes_in_all());
-    if (task_.pair_tangent == nullptr) return;
-    scatter(pairs_.data(), pairs_in_all(), group_.lanes, pairs_in_all(),
-            task_.pair_tangent + group_.first * pairs_in_all());
+  scatter(own.data(), node_count, group.lanes, node_count, task.node_tangent + group.first * node_count);
+  if (task.pair_tangent != nullptr) {
+    scatter(along.data(), pair_count, group.lanes, pair_count, task.pair_tangent + group.first * pair_count);
   }
-
- private:
-  static constexpr int kMost = K ? K : kMostStates;
-
-  FOVEAL_INLINE int states() const { return K ? K : states_; }
-  int64_t nodes_in_all() const { return task_.length * states_; }
-  int64_t pairs_in_all() const { return (task_.length - 1) * states_ * states_; }
-  Steps<T> steps_of(const T* from, int64_t in_all, int64_t size, int64_t count) const {
-    return Steps<T>(from, in_all, size, size, count, group_);
-  }
-  FOVEAL_INLINE void finish_nodes(int64_t t) {
-    const Lanes<T>* mass = nodes_.at(t);
-    const Lanes<T>* here = past_.data() + t * states();
-    Lanes<T>* mine = own_.data() + t * states();
-    for (int j = 0; j < states(); ++j) {
-      const auto along_node = mass[j] * (here[j] + future_[j]);
-      future_[j] += mine[j];
-      mine[j] = along_node;  // 0 on padding, where the marginal is 0
-    }
-  }
-
-  const int states_;
-  const ChainTangent<T>& task_;
-  const Group group_;
-  const Links<T> links_;
-  Steps<T> nodes_, on_nodes_, on_pairs_;
-  Buffer<Lanes<T>> past_, means_, own_, pairs_;
-  Lanes<T> future_[kMost];
-};
-
-template <class T, class... Groups>
-void run_tangent(int64_t length, Groups&... group) {
-  for (int64_t t = 0; t < length; ++t) (group.center(t), ...);
-  for (int64_t t = 1; t < length; ++t) (group.past(t), ...);
-  for (int64_t t = length - 1; t > 0; --t) (group.future(t), ...);
-  (group.store(), ...);
-}
-
-template <class T, int K>
-void tangent(const ChainTangent<T>& task, Group group) {
-  Tangent<T, K> all(task, group);
-  run_tangent<T>(task.length, all);
-}
-
-template <class T, int K>
-void tangent(const ChainTangent<T>& task, Group group, Group other) {
-  Tangent<T, K> first(task, group), second(task, other);
-  run_tangent<T>(task.length, first, second);
 }
 
 // Two states, as in segment attention, are a compile-time constant; other numbers are not.
