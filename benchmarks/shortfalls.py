@@ -25,9 +25,9 @@ from .results import Results, Row
 EXPLAINED = {
     ("babi", "mean: chain"): "records/structured_attention.md#questions-over-facts",
     ("exporting", "bul, float32: calibration"): "export.md#measured",
-    ("first_models", "pronunciation, Icelandic"): "first_model.md#defaults",
     ("g2p_low", "mean: wer"): "records/index.md#pronunciation-from-800-words",
     ("g2p_medium", "mean: wer of"): "records/index.md#pronunciation-from-8000-words",
+    ("growth", ""): "benchmarks.md#how-cost-grows",
     ("image_to_latex", "rendered_more"): "images.md#results-formulas",
     ("ja_en", "characters: bleu"): "records/index.md#japanese-to-english",
     ("large_corpus", ""): "training.md#a-corpus-that-does-not-fit-into-memory",

@@ -28,6 +28,11 @@ DRAWN: dict[str, Caption] = {
         "A recurrent network, and the same network unrolled over one, two and three steps. All steps share W, U and V.",
         "A node with a loop; then chains of one, two and three states, each with an input below and an output above",
     ),
+    "growth": Caption(
+        "CPU time of a training step or a search by length, vocabulary, batch and beam, both axes logarithmic. Bands go from the "
+        "lowest to the highest round. The dotted lines have the slopes 1 and 2.",
+        "Four plots of rising lines, most of them flat for small sizes and parallel to the dotted line of slope 1 for large ones",
+    ),
     "self_attention_lm": Caption(
         "Bits per character on the test plays: by the number of weights, on the whole training set (left), and by the size of "
         "the training set, for models of half the width (right). Every model reads the same number of characters in training. "

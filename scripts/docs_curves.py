@@ -118,7 +118,32 @@ def scaling() -> str:
         return svg(figure)
 
 
+def _growth() -> str:
+    """Time by size, one panel for each axis, with dotted lines for the exponents 1 and 2."""
+    name = re.compile("time by (?P<panel>[a-z]+), (?P<curve>.+), (?P<place>[0-9]+)")
+    panels = read_curves("growth", name)
+    with mpl.rc_context(STYLE):
+        figure = Figure(figsize=(8.6, 6.6), layout="constrained")
+        for place, (panel, curves) in enumerate(panels.items(), 1):
+            axes = figure.add_subplot(2, 2, place, xscale="log", yscale="log")
+            for number, (curve, points) in enumerate(curves.items()):
+                places, means, lowest, highest = zip(*sorted(points), strict=True)
+                color, marker = (INK, RED)[number % 2], "os^vD*Px"[number]
+                axes.fill_between(places, lowest, highest, color=color, alpha=0.15, linewidth=0)
+                axes.plot(places, means, "-", color=color, marker=marker, markersize=4, label=curve)
+            for power in (1, 2):
+                ends = axes.get_xlim()
+                start = axes.get_ylim()[0]
+                heights = [start, start * (ends[1] / ends[0]) ** power]
+                axes.plot(ends, heights, ":", color="0.6", scalex=False, scaley=False)
+            axes.set_xlabel(panel)
+            axes.set_ylabel("milliseconds")
+            axes.legend(frameon=False, fontsize=7)
+        return svg(figure)
+
+
 CURVES: dict[str, Callable[[], str]] = {
+    "growth": _growth,
     "copy_and_reverse": _copy_and_reverse,
     "prefix_to_infix": _prefix_to_infix,
 }

@@ -25,7 +25,9 @@ from torch.nn.functional import linear, one_hot
 
 # Entries of the buffer: 4 MB of float32. Fewer make the products inefficient, more exceed the cache.
 _BUFFER = 2**20
-_LEAST_ROWS = 16
+# Every piece passes over the gradient of all weights, so fewer rows make a step slower than linear in the vocabulary: with
+# 100,000 words, 16 rows take 1.8 times as long (benchmarks/growth.py).
+_LEAST_ROWS = 64
 
 
 class _Layer(NamedTuple):
