@@ -27,10 +27,8 @@ def test_a_constant_cost_of_small_sizes_does_not_hide_the_growth() -> None:
 def test_every_series_is_measured(series: growth.Series) -> None:
     small = series._replace(sizes=series.sizes[:2])
     found = {row.name: row for row in growth.rows(small, plan=QUICK)}
-    first, second = small.sizes
     assert all(found[f"time {series.name}, {size}"].value > 0 for size in small.sizes)
-    larger, smaller = (found[f"memory {series.name}, {size}"].value for size in (second, first))
-    assert larger >= smaller > 0
+    assert all(found[f"memory {series.name}, {size}"].value > 0 for size in small.sizes)
     assert found[f"exponent of time {series.name}"].target == series.time + growth.TOLERANCE
     assert found[f"exponent of memory {series.name}"].unit == "exponent"
 
