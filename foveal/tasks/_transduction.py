@@ -431,11 +431,9 @@ class TransductionSpec(AbstractTextSpec[Transduction]):
     @override
     def counted(self, example: Example) -> Symbols:
         target, source = required_target(example), example.source
-        is_row = (
-            isinstance(source, str) and not self.model.reads_documents
-        )  # no form for each example
+        is_row = isinstance(source, str) and not self.model.reads_documents
         return Symbols(
-            self.source.encode(source) if is_row else self.form.symbols(example),
+            self.source.encode(str(source)) if is_row else self.form.symbols(example),
             self.target.encode(target),
             None if self.features is None else self.features.encode(example.features),
             answers=[("", target)] if len(target) <= _LONG_ANSWER else (),
