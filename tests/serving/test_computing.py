@@ -64,7 +64,7 @@ def test_a_quick_order_goes_between_the_steps_of_a_long_one(
     computing: Computing, served: Served
 ) -> None:
     """The answers of both orders stay the same."""
-    settings, long = served.questions.settings(nbest=16), [Example("abcde" * 400)] * 2
+    settings, long = served.questions.settings(nbest=16), [Example("abcde" * 6400)] * 2
     quick = [Example("abc")]
 
     async def both() -> tuple[list[str], list[list[str]], bool]:
@@ -113,7 +113,7 @@ def test_an_order_is_charged_for_its_own_processor_time(
     """The charge excludes orders that interrupt it, and time during which the machine does other
     work.
     """
-    settings, long = served.questions.settings(nbest=16), [Example("abcde" * 400)]
+    settings, long = served.questions.settings(nbest=16), [Example("abcde" * 6400)]
     pid, stopped = computing._child._process.pid, 1.0
 
     async def both() -> tuple[float, float]:
@@ -143,7 +143,7 @@ def test_an_explanation_comes_as_json(computing: Computing, served: Served) -> N
 def test_an_order_that_is_cancelled_ends_and_the_next_is_answered(
     computing: Computing, served: Served
 ) -> None:
-    settings, long = served.questions.settings(nbest=16), [Example("abcde" * 400)] * 64
+    settings, long = served.questions.settings(nbest=16), [Example("abcde" * 6400)] * 64
 
     async def cancelled() -> float:
         slow = computing.answer(served, long, settings, confidence=True)

@@ -184,7 +184,7 @@ def test_too_much_is_refused_and_it_recovers(folder: Path, tmp_path: Path) -> No
     time.
     """
     with serving(tmp_path, folder, "--limits.waiting-seconds", "0.2") as server:
-        with Load(server, 24, inputs=64).going() as load:
+        with Load(server, 24, inputs=256).going() as load:
             load.wait_for(150)
             assert server.ask("/healthz").status == 200
         assert set(load.statuses) == {200, 503}
