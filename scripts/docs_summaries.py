@@ -183,8 +183,9 @@ def inflection_chart() -> str:
     """Errors by language, next to the baseline of the shared task."""
     found, lines = rows("inflection"), list[Line]()
     ensembles = {case: together(found, f"{case}: wer") for case in INFLECTION}
-    names = ["Foveal, one model: mean and range over seeds"]
-    names += ["Foveal, three models together"] if all(ensembles.values()) else []
+    names = ["Foveal, one model"]  # of one seed, or the mean of three
+    if all(ensembles.values()):
+        names = [f"{names[0]}: mean and range over seeds", "Foveal, three models together"]
     for case, language in INFLECTION.items():
         one, baseline = found[f"{case}: wer"], found[f"{case}: organizers' non-neural baseline"]
         figures = [
